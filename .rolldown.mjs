@@ -1,32 +1,28 @@
-// The last step of the build. `dist/bundle` is what `bin` and the library run. Node.js takes longer to find and load 400
-// small modules than many a command works, in each process and again in each thread.
+// Bundles the TypeScript sources into dist/. Texts such as schema.sql and the pages of `help` become part of the program.
 import { readFileSync } from 'node:fs';
 import { dts } from 'rolldown-plugin-dts';
 
 const { dependencies, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
 const packages = Object.keys({ ...dependencies, ...optionalDependencies });
+const dir = process.env.SVC_DIST ?? 'dist';
+// zod is a hundred modules of its own: bundled, it loads faster.
+const isExternal = (id) =>
+  packages.some((name) => name !== 'zod' && (id === name || id.startsWith(`${name}/`)));
 
 const program = {
-  input: [
-    ...['crash', 'cli', 'program', 'index'].map((name) => `dist/${name}.js`),
-    'dist/runtime/thread.js',
-    // What a thread is started for.
-    ...['apply-thread', 'backup', 'export-thread', 'rebuild-remap', 'scan'].map(
-      (name) => `dist/commands/${name}.js`,
-    ),
-  ],
+  input: { cli: 'src/cli.ts', index: 'src/index.ts', 'write-schemas': 'src/write-schemas.ts' },
   platform: 'node',
-  // zod is a hundred modules of its own.
-  external: (id) => packages.some((name) => name !== 'zod' && (id === name || id.startsWith(`${name}/`))),
-  output: { dir: 'dist/bundle', cleanDir: true, chunkFileNames: '[name].js' },
+  external: isExternal,
+  moduleTypes: { '.sql': 'text', '.md': 'text', '.jsonc': 'text' },
+  output: { dir, cleanDir: true, chunkFileNames: '[name].js' },
 };
 
-/** `dist/types/index.d.ts`: the declarations of the library, and of nothing else, in one file. */
+/** Types of the library. Builds for tests do without. */
 const types = {
-  input: 'dist/index.d.ts',
-  external: /^[^./]/,
-  plugins: [dts({ emitDtsOnly: true, dtsInput: true })],
-  output: { dir: 'dist/types', cleanDir: true },
+  input: { index: 'src/index.ts' },
+  external: (id) => !id.startsWith('.') && !id.startsWith('/'),
+  plugins: [dts({ emitDtsOnly: true })],
+  output: { dir: `${dir}/types` },
 };
 
-export default [program, types];
+export default process.env.SVC_DIST === undefined ? [program, types] : program;

@@ -1,8 +1,8 @@
+import { writeSync } from 'node:fs';
 import process from 'node:process';
 import type { Io } from './commands/command.js';
-import { describeFileError, errorCodeOf, exitCodeOf, SvcError } from './errors.js';
+import { describeFileError, errorCodeOf, exitCodeOf, SvcError, throwIfInterrupted } from './errors.js';
 import { runProgram, write } from './program.js';
-import { throwIfInterrupted } from './runtime/pause.js';
 
 /** Exit codes of the signals that stop a command: 128 + their number. */
 const EXIT_BY_SIGNAL = { SIGINT: 130, SIGTERM: 143 } as const;
@@ -11,13 +11,13 @@ type StopSignal = keyof typeof EXIT_BY_SIGNAL;
 /** Longest time for work to stop, ms, so that a signal ends the process within two seconds. */
 const STOP_WITHIN_MS = 1500;
 
-/** The stop that signals request; `signal` is the first one received. */
 interface Stop {
   readonly controller: AbortController;
   signal: StopSignal | null;
   runUninterruptible: Io['runUninterruptible'];
 }
 
+process.on('uncaughtException', (error) => void leave(error));
 process.exitCode = await main(process.argv.slice(2));
 process.exit();
 
@@ -48,9 +48,8 @@ function watchSignals(stop: Stop): void {
   const onSignal = (signal: StopSignal) => {
     if (stop.signal !== null) leaveAtOnce(signal);
     stop.signal = signal;
-    process.stderr.write('\nStopping; press Ctrl-C again to leave at once.\n');
+    process.stderr.write('\nStopping; press Ctrl-C again to exit immediately.\n');
     setTimeout(() => leaveAtOnce(signal), STOP_WITHIN_MS).unref();
-    // The name is that of the default reason; the message says which signal it was.
     stop.controller.abort(new DOMException(signal, 'AbortError'));
   };
   const listen = () => {
@@ -75,7 +74,7 @@ function watchSignals(stop: Stop): void {
 }
 
 /**
- * Ends the process by the signal itself: `process.exit` would wait for a thread inside a long SQLite statement. A
+ * Ends the process by the signal itself: `process.exit` would wait for a thread that opens a pipe without a partner. A
  * shell sees 130 or 143 either way.
  */
 function leaveAtOnce(signal: StopSignal): void {
@@ -83,7 +82,7 @@ function leaveAtOnce(signal: StopSignal): void {
   process.kill(process.pid, signal);
 }
 
-/** Gives a terminal that does not know its size a usual one: it says 0 columns, which no line fits. */
+/** Some terminals report 0 columns; fall back to 80 x 24. */
 function sizeTerminals(): void {
   for (const stream of [process.stdout, process.stderr]) {
     if (stream.columns === 0) [stream.columns, stream.rows] = [80, 24];
@@ -106,4 +105,14 @@ async function flush(): Promise<void> {
   await write(process.stdout, '');
   await write(process.stderr, '');
   await new Promise((done) => setImmediate(done));
+}
+
+/** Ends the process for an error that nothing caught: with 70 for a bug, never with 1, which means a failed gate. */
+async function leave(error: unknown): Promise<void> {
+  try {
+    const { describeError } = await import('./text/describe-error.js');
+    writeSync(process.stderr.fd, describeError(error, false));
+  } finally {
+    process.exit(exitCodeOf(error));
+  }
 }

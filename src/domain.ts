@@ -59,7 +59,6 @@ export const STALE_REASONS = [
 ] as const;
 export type StaleReason = (typeof STALE_REASONS)[number];
 
-/** How a company was paired: by equal ids, by shared keys, by the user's file, not for certain, or not at all. */
 export const COMPANY_MATCHES = ['same_id', 'overlap', 'file', 'ambiguous', 'none'] as const;
 export type CompanyMatch = (typeof COMPANY_MATCHES)[number];
 
@@ -87,19 +86,6 @@ export interface Blocker {
   readonly next: string;
 }
 
-/** A V3 company that could not be paired beyond doubt, with the V4 companies that it may be, likeliest first. */
-export interface AmbiguousCompany {
-  readonly region: string;
-  readonly v3CompanyId: string;
-  readonly candidates: readonly {
-    readonly v4CompanyId: string;
-    /** Shared keys whose fields could be compared. */
-    readonly comparableKeys: number;
-    /** Those of them whose fields agree. */
-    readonly agreeingKeys: number;
-  }[];
-}
-
 /** Databases behind a connection string that `apply` rewrites. */
 export const SERVERS = [
   { kind: 'postgres', product: 'PostgreSQL' },
@@ -107,8 +93,8 @@ export const SERVERS = [
 ] as const;
 export type Server = (typeof SERVERS)[number];
 
-/** Formats of `dump`. Parquet is a folder of files, the others are text. */
-export const DUMP_FORMATS = ['csv', 'ndjson', 'sql', 'parquet'] as const;
+/** Formats of `dump`. Parquet is binary, the others are text. */
+export const DUMP_FORMATS = ['csv', 'ndjson', 'parquet'] as const;
 
 /** What a row of the remap counts as: by the generation of its id, V3 where it has both. */
 export const ROW_UNITS = ['v3_record', 'v3_line_item', 'v4_record', 'v4_line_item'] as const;
@@ -126,7 +112,6 @@ export const LIMIT_UNITS = [
   'hours',
 ] as const;
 
-/** One limit of the gate and what it judged. */
 export interface ReportLimit {
   readonly name: string;
   /** null: all models. */
@@ -172,10 +157,20 @@ export interface StreamKey {
   readonly companyId: bigint | null;
 }
 
-/** One record of a page: the fields that matching needs, and its bytes as received. */
-export interface ParsedRecord {
-  readonly svcId: bigint;
-  readonly companyId: bigint;
+/** An object nested in a record, such as a line item. */
+export interface PageChild {
+  /** The record's member that holds it. */
+  readonly path: string;
+  readonly svcId: number | bigint;
+  readonly platformId: string | null;
+  readonly platformUniqueId: string | null;
+  readonly deleted: boolean;
+}
+
+/** What matching needs of a record. Ids are exact: a `number` is a safe integer. */
+export interface PageRecord {
+  readonly svcId: number | bigint;
+  readonly companyId: number | bigint;
   readonly platformId: string | null;
   readonly platformUniqueId: string | null;
   readonly deleted: boolean;
@@ -186,71 +181,41 @@ export interface ParsedRecord {
   readonly latestFrom: 'platform' | 'service' | null;
   /** Platform creation date (`created_at`, else `org_created_at`), ms since 1970. */
   readonly createdMs: number | null;
-  /** As stored in the database, see `json/stored-lists.ts`; null if there are none. */
-  readonly children: string | null;
-  /** The digests of its members, see `api/member-digests.ts`, with the list of their names; null: none. */
-  readonly members: { readonly names: string; readonly words: Int32Array } | null;
-  /** The record's own bytes, exactly as received. */
-  readonly raw: Uint8Array;
+  readonly children: readonly PageChild[];
 }
 
-/** An object of a page that is not a valid record (or child); it is kept as received and counted. */
+/** Why an object of a page is not taken as a record or child. */
+export const REJECT_REASONS = [
+  'not_an_object',
+  'no_svc_id',
+  'bad_svc_id',
+  'no_company_id',
+  'bad_company_id',
+  'other_company',
+  'bad_deleted_at',
+] as const;
+
+/** An object of a page that is not a valid record or child; it is kept as received and counted. */
 export interface RejectedObject {
-  /** Zero-based index in the page's list. */
   readonly position: number;
   /** '' for a record, otherwise the child's field. */
   readonly path: string;
-  readonly reason:
-    | 'not_an_object'
-    | 'no_svc_id'
-    | 'bad_svc_id'
-    | 'no_company_id'
-    | 'bad_company_id'
-    | 'other_company';
-  readonly raw: Uint8Array;
+  readonly reason: (typeof REJECT_REASONS)[number];
+  readonly raw: string;
 }
 
-/**
- * The records of one page by column: with an object for each, an export takes 30 % more CPU time and 60 MiB more
- * memory. `json/record-columns.ts` writes and reads them.
- */
-export interface RecordColumns {
-  readonly length: number;
-  /** For each record: svcId, companyId. */
-  readonly ids: BigInt64Array;
-  /**
-   * For each record: start and end of its bytes in `body`; start of its texts in `texts` and the end of each text
-   * (platformId, platformUniqueId, children; empty for null, because keys and lists are never empty);
-   * flags; updatedMs, latestMs, createdMs (NaN for null).
-   */
-  readonly numbers: Float64Array;
-  readonly texts: Uint8Array;
-  readonly body: Uint8Array;
-  readonly members: MemberColumn | null;
-}
-
-/** The digests of the members of a page's records, see `api/member-digests.ts`. */
-export interface MemberColumn {
-  readonly words: Int32Array;
-  /** For each record, the end of its words; it has none if that is the end of those before. */
-  readonly ends: Uint32Array;
-  /** Lists of names of members, as JSON, by the number in the first two words of a record. */
-  readonly lists: ReadonlyMap<number, string>;
-}
-
-/** One page of a list, validated. */
 export interface ListPage {
-  readonly columns: RecordColumns;
+  readonly records: readonly PageRecord[];
   readonly rejected: readonly RejectedObject[];
+  /** The companies of a page of V4's list of companies, whose `records` hold their ids; otherwise empty. */
+  readonly companies: readonly V4Company[];
   readonly next: string | null;
   readonly totalCount: number | null;
   /** The response's `Date` header, ms since 1970; null if there was none. */
   readonly servedMs: number | null;
-}
-
-/** A page with its records as objects, for requests of a few records. */
-export interface ParsedPage extends Omit<ListPage, 'columns' | 'servedMs'> {
-  readonly records: readonly ParsedRecord[];
+  /** The body as it came, with its content encoding: `identity`, `gzip` or `br`. */
+  readonly body: Uint8Array;
+  readonly encoding: string;
 }
 
 /** An event of a running stage; `progress.ts` displays it. */
@@ -260,7 +225,7 @@ export type ProgressEvent = StageEvent & {
 };
 
 type StageEvent =
-  /** Begins a stage: that of the event's generation, or the only one. */
+  /** Begins a stage, of the event's generation if it names one. */
   | { readonly kind: 'stage'; readonly name: string }
   /** Ends the stage of the event's generation. */
   | { readonly kind: 'end'; readonly how: 'done' | 'failed' }
@@ -290,7 +255,6 @@ type StageEvent =
   /** Where an earlier process of the same export stopped. */
   | {
       readonly kind: 'resume';
-      /** Lists that were read to their end, and their records. */
       readonly lists: number;
       readonly records: number;
       readonly open: readonly {
@@ -303,7 +267,6 @@ type StageEvent =
 
 export type OnProgress = (event: ProgressEvent) => void;
 
-/** Passes events on as those of a generation. */
 export function progressOf(generation: Generation, onProgress: OnProgress): OnProgress {
   return (event) => onProgress({ ...event, generation });
 }
@@ -322,18 +285,16 @@ export const REFUSED_STATUSES: readonly unknown[] = [400, 405, 422, 501];
 /** HTTP statuses: if the server refuses its own cursor with one of these, the cursor has expired. */
 export const EXPIRED_STATUSES: readonly unknown[] = [400, 404, 410, 422];
 
-/** A company that V4 lists, with its bytes as received. */
+/** A company that V4 lists, with its JSON text. */
 export interface V4Company {
-  readonly companyId: bigint;
-  readonly raw: Uint8Array;
+  readonly companyId: number | bigint;
+  readonly body: string;
 }
 
-/** Returns the time in ms since 1970. */
 export interface Clock {
   now(): number;
 }
 
-/** Environment variables by name. */
 export type Env = Readonly<Record<string, string | undefined>>;
 
 /** How old the evidence may be where the configuration does not say it. */
@@ -345,7 +306,8 @@ export interface NamedCompanyPair {
   readonly line: number;
   readonly region: string;
   readonly v3CompanyId: bigint;
-  readonly v4CompanyId: bigint;
+  /** Null: the company is not in V4. */
+  readonly v4CompanyId: bigint | null;
 }
 
 /** A user's decision on one V3 id, or on a V4 id without a V3 record. */

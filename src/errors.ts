@@ -47,13 +47,11 @@ export interface ErrorFacts {
 }
 
 export interface SvcErrorOptions {
-  /** What the user can do about it, as one sentence. */
   readonly hint?: string | undefined;
   readonly facts?: ErrorFacts | undefined;
   readonly cause?: unknown;
 }
 
-/** An expected error, with a code, an exit code and a hint. */
 export class SvcError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
@@ -90,6 +88,16 @@ export async function orError<T>(work: () => T | Promise<T>): Promise<T | SvcErr
     if (error instanceof SvcError) return error;
     throw error;
   }
+}
+
+/**
+ * Yields to the event loop once, so that pending signals are handled.
+ *
+ * @throws SvcError `interrupted` if the signal was aborted
+ */
+export async function throwIfInterrupted(signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resume) => setImmediate(resume));
+  if (signal.aborted) throw new SvcError('interrupted', 'Stopped before the end.');
 }
 
 /** Error codes for exhausted resources, each with the rest of a sentence that begins with `The system`, and a hint. */
@@ -163,7 +171,6 @@ const REQUEST_ERRORS: readonly ErrorCode[] = [
   'wait_too_long',
 ];
 
-/** Whether the server answered 404. */
 export function isNotFound(error: unknown): error is SvcError {
   return error instanceof SvcError && error.code === 'http_status' && error.facts['status'] === 404;
 }

@@ -1,160 +1,200 @@
-import type { Writable } from 'node:stream';
-import { Command as CommanderCommand, CommanderError, Option } from 'commander';
-import {
-  COMMANDS,
-  helpHint,
-  incompleteCommand,
-  isIncomplete,
-  renderOverview,
-  renderTopics,
-} from './commands/catalogue/all.js';
-import { COMMON_OPTIONS } from './commands/catalogue/options.js';
-import {
-  argumentsOf,
-  type Command,
-  configFlags,
-  type Io,
-  optionsOf,
-  type RawOptions,
-  sentenceOf,
-  type Unparsed,
-} from './commands/command.js';
-import { describeOption, type ListedOption, listOptions } from './commands/option.js';
+import { existsSync } from 'node:fs';
+import { isAbsolute, resolve } from 'node:path';
+import { cwd } from 'node:process';
+import type { Readable } from 'node:stream';
+import { Command, CommanderError, type CommandUnknownOpts, Help } from '@commander-js/extra-typings';
+import { buildCommands } from './commands/all.js';
+import type { Io, Result, Run, Style } from './commands/command.js';
 import type { Config } from './config/config.js';
-import { readTopic } from './docs/topics.js';
-import { exitCodeOf, SvcError } from './errors.js';
+import type { ConfigFlags } from './config/load-config.js';
+import { exitCodeOf, expectedError, orError, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
 import { readVersion } from './runtime/version.js';
-import { addFlags, shellLine } from './text/escape.js';
-import { wrapMessage } from './text/text-layout.js';
+import { must } from './text/at.js';
 
 /** Width of text that is not written to a terminal, in columns. */
 const PLAIN_WIDTH = 100;
 /** Least width that `COLUMNS` may ask for. */
 const MIN_WIDTH = 40;
 
-/** What a command line uses of its process. */
 export interface ProgramHost extends Pick<Io, 'env' | 'signal' | 'runUninterruptible'> {
-  readonly stdout: Output;
-  readonly stderr: Output;
-  readonly openInput: Unparsed['openInput'];
+  readonly stdout: Io['stdout'] & { readonly columns?: number };
+  readonly stderr: Io['stderr'] & { readonly columns?: number };
+  readonly openInput: () => Readable & { readonly isTTY?: boolean };
 }
-
-type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 /** Parses a command line, runs its command, and prints its error, if any; returns the exit code. */
 export async function runProgram(words: readonly string[], host: ProgramHost): Promise<number> {
-  let code = 0;
-  const program = buildProgram(host, async (command, given) => {
-    code = await runWithProgress(command, given, host);
+  let exitCode = 0;
+  const program = buildProgram(host, async (command, outputs, work) => {
+    exitCode = await runCommand(optionsOf(command), outputs, work, host);
   });
   try {
     await program.parseAsync([...words], { from: 'user' });
-    return code;
+    return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError && error.code === 'commander.help' && !isIncomplete(words)) {
-      await write(host.stdout, renderOverview());
+    if (!(error instanceof CommanderError)) return reportError(error, words, host.stderr);
+    if (error.exitCode === 0) return 0;
+    if (error.code === 'commander.help' && words.length === 0) {
+      await write(host.stdout, program.helpInformation());
       return 0;
     }
-    return reportError(error, words, host.stderr);
+    return reportError(usageError(error, words), words, host.stderr);
   }
 }
 
-type Runner = (command: Command, given: Unparsed) => Promise<void>;
-
-interface Parser {
-  readonly program: CommanderCommand;
-  readonly host: ProgramHost;
-  readonly runner: Runner;
-}
-
-function buildProgram(host: ProgramHost, runner: Runner): CommanderCommand {
-  const program = configure(new CommanderCommand('svc-migrate'), host)
+function buildProgram(host: ProgramHost, run: Run): Command {
+  const program = new Command('svc-migrate')
     .version(readVersion(), '-V, --version', 'print the version')
+    .option('--config <file>', 'configuration file (SVC_MIGRATE_CONFIG)')
+    .option('--db <file>', 'database file (SVC_MIGRATE_DB)')
+    .option('--quiet', 'print warnings and results only')
+    .option('--verbose', 'print more: every list, every row')
+    .option('--no-color', 'print without colors (NO_COLOR)')
+    .helpOption('-h, --help', 'show help')
     .helpCommand(false)
-    .configureHelp({ formatHelp: renderOverview });
-  for (const option of listOptions(COMMON_OPTIONS)) program.addOption(buildOption(option));
-  for (const command of COMMANDS) addCommand({ program, host, runner }, command);
-  return program;
-}
-
-function configure(command: CommanderCommand, host: ProgramHost): CommanderCommand {
-  return command
+    .usage('COMMAND [options]')
     .exitOverride()
-    .helpOption('-h, --help', 'show this help')
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({ showGlobalOptions: true, formatHelp: (command, helper) => formatHelp(command, helper) })
     .configureOutput({
       writeOut: (text) => host.stdout.write(text),
       writeErr: () => {},
       getOutHelpWidth: () => widthOf(host),
+      getErrHelpWidth: () => widthOf(host),
     });
+  for (const command of buildCommands(run)) {
+    inheritSettings(command, program);
+    program.addCommand(command);
+  }
+  return program;
 }
 
-function addCommand(parser: Parser, command: Command): void {
-  const { program, host, runner } = parser;
-  const { name, summary, more, examples } = command;
-  const [first = '', second] = name.split(' ');
-  const parent = second === undefined ? program : groupOf(parser, first);
-  const parsed = configure(parent.command(`${second ?? first} ${argumentsOf(command)}`.trim()), host);
-  const lines = Object.entries(examples).map(([line, does]) => `  # ${does}\n  ${line}\n`);
-  parsed.description([sentenceOf(summary), more ?? []].flat().join('\n\n')).summary(summary);
-  for (const option of optionsOf(command)) parsed.addOption(buildOption(option));
-  parsed.addHelpText('after', `\nExamples:\n${lines.join('')}`.trimEnd());
-  parsed.action(async () => {
-    const given = givenOf(parsed, command, host);
-    if (name === 'help') await showHelp(parser, parsed.args, () => runner(command, given));
-    else await runner(command, given);
+/** commander copies settings only to commands that it creates itself. */
+function inheritSettings(command: CommandUnknownOpts, parent: CommandUnknownOpts): void {
+  command.copyInheritedSettings(parent).helpCommand(false);
+  for (const child of command.commands) inheritSettings(child, command);
+}
+
+/** The overview takes one screen: without blank lines, and its options on one line. */
+function formatHelp(command: CommandUnknownOpts, helper: Help): string {
+  const isOverview = command.parent === null;
+  if (!isOverview) return Help.prototype.formatHelp.call(helper, command, helper);
+  helper.visibleOptions = () => [];
+  helper.subcommandTerm = (child) => child.name();
+  const text = Help.prototype.formatHelp.call(helper, command, helper).replaceAll('\n\n', '\n');
+  return `${text}Options of every command: --config --db --quiet --verbose --no-color --help\n`;
+}
+
+interface CommonOptions extends ConfigFlags {
+  readonly quiet: boolean;
+  readonly verbose: boolean;
+  readonly color: boolean;
+  readonly given: Readonly<Record<string, unknown>>;
+}
+
+function optionsOf(command: Parameters<Run>[0]): CommonOptions {
+  const given: Readonly<Record<string, unknown>> = command.optsWithGlobals();
+  const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
+  return {
+    given,
+    config: textOf(given['config']),
+    db: textOf(given['db']),
+    quiet: given['quiet'] === true,
+    verbose: given['verbose'] === true,
+    color: given['color'] !== false,
+  };
+}
+
+/** An output by the name of its option, such as `json`; `-` is stdout. */
+type NamedOutput = readonly [name: string, target: string];
+
+/**
+ * Runs a command's work. Requested files never hold the result of an earlier run: they are removed before it starts, and
+ * `--json` holds its error if it fails.
+ */
+async function runCommand(
+  options: CommonOptions,
+  outputNames: readonly string[],
+  work: (io: Io) => Promise<Result>,
+  host: ProgramHost,
+): Promise<number> {
+  assertFolder();
+  const outputs = outputNames.flatMap((name): NamedOutput[] => {
+    const target = options.given[name];
+    return typeof target === 'string' ? [[name, target]] : [];
+  });
+  const progress = await createProgressOf(options, host);
+  const io = buildIo(options, host, progress);
+  const { assertTargets, removeOutput } = await import('./runtime/write-output.js');
+  if (outputs.length > 0) {
+    await assertTargets(
+      outputs.map(([, target]) => target),
+      await listProtectedFiles(options, io),
+    );
+    for (const [, target] of outputs) await removeOutput(target);
+  }
+  try {
+    const result = await work(io);
+    progress.stop('done');
+    await writeResult(result, outputs, io);
+    return result.exitCode;
+  } catch (error) {
+    progress.stop('failed');
+    await writeErrorDocument(error, outputs, io);
+    throw error;
+  }
+}
+
+/** @throws SvcError `bad_input` if the working folder was removed */
+function assertFolder(): void {
+  try {
+    cwd();
+  } catch (cause) {
+    throw new SvcError('bad_input', 'The working folder no longer exists.', {
+      hint: 'Change to another folder.',
+      cause,
+    });
+  }
+}
+
+async function createProgressOf(options: CommonOptions, { stderr, env }: ProgramHost): Promise<Progress> {
+  const { createProgress } = await import('./progress.js');
+  const isTty = stderr.isTTY === true;
+  return createProgress({
+    stream: stderr,
+    isTty,
+    width: () => stderr.columns ?? PLAIN_WIDTH,
+    color: isTty && isColored(options, env),
+    quiet: options.quiet,
+    verbose: options.verbose,
+    clock: { now: Date.now },
   });
 }
 
-/** Prints the page of a topic, the options of a command, or both if they share a name. */
-async function showHelp(
-  { program, host }: Parser,
-  names: readonly string[],
-  printPage: () => Promise<void>,
-): Promise<void> {
-  if (names.length === 0) return write(host.stdout, `${renderOverview()}\n${renderTopics(widthOf(host))}`);
-  const command = findCommand(program, names);
-  const isTopic = readTopic(names.join(' ')) !== null;
-  if (isTopic || command === undefined) await printPage();
-  if (isTopic && command !== undefined) await write(host.stdout, '\n');
-  command?.outputHelp();
-}
-
-/** Finds a command by its words. */
-function findCommand(program: CommanderCommand, names: readonly string[]): CommanderCommand | undefined {
-  return names.reduce<CommanderCommand | undefined>(
-    (parent, name) => parent?.commands.find((command) => command.name() === name),
-    program,
-  );
-}
-
-/** The command that groups others, such as `apply`. */
-function groupOf({ program, host }: Parser, name: string): CommanderCommand {
-  const known = program.commands.find((command) => command.name() === name);
-  if (known !== undefined) return known;
-  const names = COMMANDS.flatMap((command) => (command.name.startsWith(`${name} `) ? [command.name] : []));
-  return configure(program.command(name), host).description(names.join(', '));
-}
-
-function buildOption(listed: ListedOption): Option {
-  const option = new Option(listed.flags, describeOption(listed));
-  return listed.isList ? option.argParser<string[]>((value, before) => [...(before ?? []), value]) : option;
-}
-
-function givenOf(parsed: CommanderCommand, command: Command, host: ProgramHost): Unparsed {
-  const { options, runsWithoutTargets = false } = command;
-  const raw = rawOptions(parsed, [...options, ...listOptions(COMMON_OPTIONS)]);
-  const flags = configFlags(raw);
+function buildIo(options: CommonOptions, host: ProgramHost, progress: Progress): Io {
+  const { stdout, stderr, env, signal, runUninterruptible } = host;
+  const clock = { now: Date.now };
   let config: Promise<Config> | undefined;
   const load = async () => {
     const { loadConfig } = await import('./config/load-config.js');
-    return loadConfig({ env: host.env, flags, nowMs: Date.now(), isWithoutTargets: runsWithoutTargets });
+    return loadConfig({ env, flags: options, nowMs: clock.now() });
   };
   return {
-    raw,
-    commands: COMMANDS,
-    openInput: host.openInput,
+    get stdin() {
+      return host.openInput();
+    },
+    stdout: progress.clearBefore(stdout),
+    stderr: progress.clearBefore(stderr),
+    env,
+    clock,
+    style: {
+      width: widthOf(host),
+      color: stdout.isTTY === true && isColored(options, env),
+      verbose: options.verbose,
+    },
+    signal,
+    onProgress: progress.onProgress,
+    runUninterruptible,
     config: () => {
       config ??= load();
       return config;
@@ -162,137 +202,117 @@ function givenOf(parsed: CommanderCommand, command: Command, host: ProgramHost):
   };
 }
 
-/** What was typed. Commander keeps `--no-color` as `color: false`, and arguments apart from options. */
-function rawOptions(parsed: CommanderCommand, options: readonly ListedOption[]): RawOptions {
-  const values: Readonly<Record<string, unknown>> = parsed.optsWithGlobals();
-  const places = options.filter(({ role }) => role === 'argument');
-  const raw = options.map(({ name, role, flags, value }) => {
-    if (role === 'argument')
-      return [name, parsed.processedArgs[places.findIndex((one) => one.name === name)]];
-    if (value !== null || !flags.startsWith('--no-')) return [name, values[name]];
-    return [name, values[name.charAt(2).toLowerCase() + name.slice(3)] === false];
-  });
-  return Object.fromEntries(raw);
-}
-
-/** Runs a command, with its output files replaced as `runWithOutputs` says. */
-export async function runCommand(command: Command, given: Unparsed, io: Io): Promise<number> {
-  const writesFiles = command.options.some(
-    ({ role, name }) => role === 'output' && given.raw[name] !== undefined,
-  );
-  if (!writesFiles) return command.run(given, io);
-  const { runWithOutputs } = await import('./commands/with-outputs.js');
-  return runWithOutputs(command, given, io);
-}
-
-async function runWithProgress(command: Command, given: Unparsed, host: ProgramHost): Promise<number> {
-  const { createProgress } = await import('./progress.js');
-  const { stderr, env } = host;
-  const { quiet, verbose } = given.raw;
-  const isTty = stderr.isTTY === true;
-  const isColored = !isColorOff(given.raw, env);
-  const progress: Progress = await createProgress({
-    stream: stderr,
-    isTty,
-    width: () => stderr.columns ?? PLAIN_WIDTH,
-    color: isColored && isTty,
-    quiet: quiet === true,
-    verbose: verbose === true,
-    clock: { now: Date.now },
-  });
-  try {
-    const code = await runCommand(command, given, buildIo(given.raw, host, isColored, progress));
-    progress.stop('done');
-    return code;
-  } catch (error) {
-    progress.stop('failed');
-    throw withFlags(error, flagsOf(given.raw));
+/** The files that outputs must not replace, as far as they are known. */
+async function listProtectedFiles(options: CommonOptions, io: Io): Promise<string[]> {
+  const { DEFAULT_CONFIG_FILES, findConfigFile } = await import('./config/load-config.js');
+  const { listInputFiles } = await import('./config/config.js');
+  const config = await orError(() => io.config());
+  if (config instanceof SvcError) {
+    const database = options.db ?? io.env['SVC_MIGRATE_DB'] ?? 'svc-migrate.db';
+    const files = [...DEFAULT_CONFIG_FILES, findConfigFile(io.env, options.config)];
+    // `sandbox --config-out` may write the first configuration.
+    return [...files.filter((file) => existsSync(file)), database];
   }
+  const keyFiles = [...config.v3.regions, config.v4].map(({ keySource }) => keySource).filter(isAbsolute);
+  const targets = config.apply.targets.flatMap((target) => ('file' in target ? [target.file] : []));
+  const inputs = Object.values(listInputFiles(config)).map((file) => must(file));
+  return [config.database, config.file, ...inputs, ...keyFiles, ...targets].map((file) => resolve(file));
 }
 
-/** The error with `flags` added to the commands in its hint. */
-function withFlags(error: unknown, flags: string): unknown {
-  if (!(error instanceof SvcError) || error.hint === undefined || flags === '') return error;
-  const { code, message, facts, cause } = error;
-  return new SvcError(code, message, { hint: addFlags(error.hint, flags), facts, cause });
+/** Writes a result in every requested format, and as text unless an output goes to stdout. */
+async function writeResult(result: Result, outputs: readonly NamedOutput[], io: Io): Promise<void> {
+  const { isStdout, writeOutput } = await import('./runtime/write-output.js');
+  for (const [name, target] of outputs) {
+    const chunks = await contentOf(name, result, io.style);
+    if (chunks !== null) await writeOutput(target, chunks, io);
+  }
+  const text = outputs.some(([, target]) => isStdout(target)) ? undefined : result.text?.(io.style);
+  if (text !== undefined && text !== '') await writeOutput('-', [text], io);
 }
 
-function buildIo(raw: RawOptions, host: ProgramHost, isColored: boolean, progress: Progress): Io {
-  const { stdout, stderr, env, signal, runUninterruptible } = host;
-  const isTty = stdout.isTTY === true;
-  return {
-    stdout: progress.clearBefore(stdout),
-    stderr: progress.clearBefore(stderr, (text) => wrapFor(stderr, text)),
-    env,
-    clock: { now: Date.now },
-    isTty,
-    width: widthOf(host),
-    color: isTty && isColored,
-    signal,
-    onProgress: progress.onProgress,
-    runUninterruptible,
-    flags: flagsOf(raw),
-    verbose: raw['verbose'] === true,
-  };
+/** The content of an output; null if the command wrote it itself. */
+async function contentOf(name: string, result: Result, style: Style): Promise<Iterable<string> | null> {
+  if (name !== 'json' || result.json === undefined) return result.outputs?.[name]?.(style) ?? null;
+  const { renderJson } = await import('./text/escape.js');
+  return [renderJson(result.json)];
+}
+
+async function writeErrorDocument(thrown: unknown, outputs: readonly NamedOutput[], io: Io): Promise<void> {
+  const { removeOutput, writeOutput } = await import('./runtime/write-output.js');
+  const { renderJson } = await import('./text/escape.js');
+  const {
+    code,
+    message,
+    hint = null,
+  } = expectedError(thrown) ?? new SvcError('internal', `This is a bug: ${String(thrown)}`);
+  const text = renderJson({ outcome: 'error', code, message, hint, exitCode: exitCodeOf(thrown) });
+  // The signal that stopped the command must not stop this write.
+  const { signal } = new AbortController();
+  for (const [name, target] of outputs) {
+    // The error that stopped the command is reported, not that its file cannot be written either.
+    await orError(() =>
+      name === 'json' ? writeOutput(target, [text], { stdout: io.stdout, signal }) : removeOutput(target),
+    );
+  }
 }
 
 /**
- * Width of what goes to stdout. A pipe mostly ends on the terminal that shows stderr, as in `| less`, and otherwise on one
- * that `COLUMNS` describes.
+ * Width of what goes to stdout. A pipe mostly ends on the terminal that shows stderr, as in `| less`, and otherwise on
+ * a terminal that `COLUMNS` describes.
  */
 function widthOf({ stdout, stderr, env }: Pick<ProgramHost, 'stdout' | 'stderr' | 'env'>): number {
-  const [columns = '0'] = /^\d{1,5}$/.exec(env['COLUMNS'] ?? '') ?? [];
-  const own = Number(columns) >= MIN_WIDTH ? Number(columns) : PLAIN_WIDTH;
-  return stdout.columns ?? Math.min(PLAIN_WIDTH, stderr.columns ?? own);
+  const columns = /^\d{2,5}$/.test(env['COLUMNS'] ?? '') ? Number(env['COLUMNS']) : PLAIN_WIDTH;
+  const fallback = columns >= MIN_WIDTH ? columns : PLAIN_WIDTH;
+  return stdout.columns ?? Math.min(PLAIN_WIDTH, stderr.columns ?? fallback);
 }
 
-/** A message as a terminal shows it; elsewhere lines stay whole, for programs that read them. */
-function wrapFor({ isTTY, columns }: Output, text: string): string {
-  return isTTY === true && columns !== undefined ? wrapMessage(text, columns) : text;
-}
-
-/** The options that a printed command needs to concern the same configuration and database. */
-function flagsOf(raw: RawOptions): string {
-  const words = Object.entries(configFlags(raw)).flatMap(([name, value]) =>
-    value === undefined ? [] : [`--${name}`, value],
-  );
-  return words.length === 0 ? '' : ` ${shellLine(words)}`;
-}
-
-/** Whether `--no-color`, NO_COLOR (https://no-color.org) or the terminal rules out color. */
-function isColorOff({ noColor }: RawOptions, { NO_COLOR = '', TERM }: Io['env']): boolean {
-  return noColor === true || NO_COLOR !== '' || TERM === 'dumb';
+/** Whether neither `--no-color`, NO_COLOR (https://no-color.org) nor the terminal rules out color. */
+function isColored({ color }: CommonOptions, { NO_COLOR = '', TERM }: Io['env']): boolean {
+  return color && NO_COLOR === '' && TERM !== 'dumb';
 }
 
 /** Prints an error, once; returns its exit code. */
-async function reportError(error: unknown, words: readonly string[], stderr: Output): Promise<number> {
-  if (error instanceof CommanderError) {
-    return error.exitCode === 0 ? 0 : reportError(usageError(error, words), words, stderr);
-  }
+async function reportError(
+  error: unknown,
+  words: readonly string[],
+  stderr: ProgramHost['stderr'],
+): Promise<number> {
   if (error instanceof SvcError && error.code === 'usage' && error.hint === undefined) {
     const { message, facts } = error;
-    const hinted = new SvcError('usage', message, { hint: helpHint(words), facts, cause: error });
-    return reportError(hinted, words, stderr);
+    return reportError(
+      new SvcError('usage', message, { hint: helpHint(words), facts, cause: error }),
+      words,
+      stderr,
+    );
   }
   const isPipe = error instanceof SvcError && error.code === 'output' && error.facts['error'] === 'EPIPE';
   if (!isPipe) {
     const { describeError } = await import('./text/describe-error.js');
-    await write(stderr, wrapFor(stderr, describeError(error, words.includes('--verbose'))));
+    const { wrapLines } = await import('./text/wrap.js');
+    const text = describeError(error, words.includes('--verbose'));
+    const { columns } = stderr;
+    await write(stderr, columns === undefined ? text : wrapLines(text.trimEnd().split('\n'), columns));
   }
   return exitCodeOf(error);
 }
 
-/** Turns an error of the parser into an SvcError, with its suggestion as the hint. */
 function usageError(error: CommanderError, words: readonly string[]): SvcError {
-  if (error.code === 'commander.help') return incompleteCommand(words);
-  const [, sentence = error.message] = /^(?:error: )?(.*)/.exec(error.message) ?? [];
-  const meant = /\(Did you mean (?:one of )?(.*)\?\)/.exec(error.message)?.[1];
-  const hint = meant === undefined ? helpHint(words) : `Did you mean "${meant.replaceAll(', ', '" or "')}"?`;
+  const help = helpHint(error.code === 'commander.unknownCommand' ? [] : words);
+  if (error.code === 'commander.help') {
+    return new SvcError('usage', `\`${words.join(' ')}\` is not complete.`, { hint: help });
+  }
+  const [sentence = error.message, suggestion] = error.message.replace(/^error: /, '').split('\n');
+  const hint = suggestion?.replace(/^\((.*)\)$/, '$1') ?? help;
   return new SvcError('usage', `${sentence.replace(/\.$/, '')}.`, { hint });
 }
 
+function helpHint(words: readonly string[]): string {
+  const command = words.find((word) => !word.startsWith('-'));
+  return `Run \`svc-migrate ${command === undefined ? '' : `${command} `}--help\`.`;
+}
+
 /** Writes text, and waits until it is written. */
-export function write(stream: Writable, text: string): Promise<void> {
+export function write(stream: NodeJS.WritableStream, text: string): Promise<void> {
   return new Promise((done) => {
     stream.write(text, () => done());
   });

@@ -4,29 +4,15 @@ export const STATUSES = ['matched', 'unmatched', 'deleted', 'ambiguous', 'v4_onl
 export type Status = (typeof STATUSES)[number];
 
 export interface ReasonText {
-  /** A few plain words, shown before the code. */
   readonly title: string;
   readonly meaning: string;
-  /** What the user does about it. */
+  /** What changes the verdict: a command, a setting, a limit, a file to fill in, or whom to ask. */
   readonly action: string;
-  /** The next step for a single record, if it differs from `action`. */
-  readonly explainAction?: string;
 }
-
-/**
- * What `recheck` reads again besides the record itself: `key`, the records with the same platform_id on the other
- * side; `v4_list`, the V4 list of this model and company; `companies`, the V4 companies and the lists of those without
- * a pair; `companies_and_v3`, the V3 lists too; `unread_lists`, the lists that were not read to their end.
- */
-export type RecheckScope = 'key' | 'v4_list' | 'companies' | 'companies_and_v3' | 'unread_lists';
 
 interface ReasonDescriptor extends ReasonText {
   /** The statuses that a row with this reason can have. */
   readonly statuses: readonly Exclude<Status, 'matched'>[];
-  /** Default: `key`. */
-  readonly recheck?: RecheckScope;
-  /** Set if V3 rows with this reason claim that V4 has no record with their key; `verify` holds them to it. */
-  readonly claimsNoKeyInV4?: true;
   /** Set if a person can settle it in the decisions file. */
   readonly isDecidable?: true;
   /** Texts that differ for one of the statuses. */
@@ -35,17 +21,13 @@ interface ReasonDescriptor extends ReasonText {
 
 const NOTHING = 'Nothing to do.';
 
-/** Where an action says that a limit can be set; those of one model are in `limits.models`. */
-export const LIMITS = '"limits"';
-
 /** In the order in which they are listed everywhere. */
 const DESCRIPTORS = {
   scope_incomplete: {
     statuses: ['unmatched', 'v4_only'],
     title: 'List not read to its end',
     meaning: 'The V4 list that would hold it was not read to its end.',
-    action: 'Finish the export: run `svc-migrate run` again.',
-    recheck: 'unread_lists',
+    action: 'Run `svc-migrate run`: it continues the lists that were not read to their end.',
     variants: {
       v4_only: { meaning: 'The V3 list that would hold it was not read to its end.' },
     },
@@ -54,7 +36,7 @@ const DESCRIPTORS = {
     statuses: ['unmatched', 'deleted', 'v4_only'],
     title: 'No platform_id',
     meaning: 'It has no platform_id, the only key that joins V3 and V4.',
-    action: 'It cannot be joined; handle it by hand.',
+    action: 'Handle these ids by hand, then accept them with "no_platform_id" in "limits".',
     variants: {
       deleted: {
         title: 'Deleted, no platform_id',
@@ -67,67 +49,64 @@ const DESCRIPTORS = {
     statuses: ['unmatched', 'deleted', 'v4_only'],
     title: 'Company could not be paired for certain',
     meaning: 'Its company could not be paired beyond doubt.',
-    action: 'Name the pair in companies.csv and set "companies": {"match": {"file": "companies.csv"}}.',
-    recheck: 'companies',
+    action:
+      'Fill in `svc-migrate findings --write-companies companies.csv` and set "companies": {"match": {"file": "companies.csv"}}.',
   },
   company_not_in_v4: {
     statuses: ['unmatched', 'deleted'],
     title: 'Company not in V4',
     meaning: 'Its company has no pair in V4.',
-    action: 'Ask the operator whether the connection was copied.',
-    recheck: 'companies',
+    action:
+      'Ask the operator to connect these companies to V4, or accept them with "company_not_in_v4" in "limits".',
   },
   company_not_in_v3: {
     statuses: ['v4_only'],
     title: 'Company not in V3',
     meaning: 'Its company has no pair in V3.',
-    action: 'Expected for companies connected after the move; else name the pair in companies.csv.',
-    recheck: 'companies_and_v3',
+    action:
+      'Name the pair in companies.csv if V3 has the company under another id; companies connected after the move are expected.',
   },
   model_not_in_v4: {
     statuses: ['unmatched', 'deleted'],
     title: 'Model not in V4',
     meaning: 'V4 has no such model for this company.',
-    action: 'Check the V4 name of the model pair in the configuration: `svc-migrate doctor` looks for it.',
-    recheck: 'v4_list',
+    action:
+      'Correct the V4 name of this model in "models" (`svc-migrate doctor` tries near names), or accept it with "model_not_in_v4" in "limits".',
   },
   connection_inert: {
     statuses: ['unmatched'],
     title: 'Company empty in V4',
     meaning: 'The V4 company exists and holds no record in any model.',
-    action: `Its platform is not yet supported by V4: wait, or accept it with "connection_inert": "100%" in ${LIMITS}.`,
-    recheck: 'v4_list',
-    claimsNoKeyInV4: true,
+    action:
+      'Ask the operator when V4 supports the platforms of these companies, or accept them with "connection_inert" in "limits".',
   },
   key_changed: {
     statuses: ['unmatched', 'v4_only'],
     title: 'Likely twin has another platform_id',
     meaning: 'A record on the other side looks like its twin under another platform_id.',
-    action: 'Compare the two in the evidence and confirm by hand; it is never mapped silently.',
+    action:
+      'Fill in `svc-migrate findings --write-decisions decisions.csv` and set "decisions": "decisions.csv".',
     isDecidable: true,
-    claimsNoKeyInV4: true,
   },
   outside_backfill_window: {
     statuses: ['unmatched'],
     title: "Older than V4's history",
     meaning: "All its dates are before the start of V4's history, so V4 did not load it.",
-    action: `Ask the operator for a full sync of the companies that the report lists, or accept it with "outside_backfill_window": "100%" in ${LIMITS}.`,
-    claimsNoKeyInV4: true,
+    action:
+      'Ask the operator for a full sync of the companies listed under "Full sync", or accept it with "outside_backfill_window" in "limits".',
   },
   created_after_export: {
     statuses: ['v4_only'],
     title: 'Created after V3 was last read',
     meaning: 'It was created on the platform after V3 was last read.',
-    action: 'Run `svc-migrate export v3` again to top V3 up.',
+    action: 'Run `svc-migrate run`: it reads what came to V3 since.',
   },
   unexplained: {
     statuses: ['unmatched', 'v4_only'],
     title: 'Missing from V4, cause unknown',
     meaning: 'None of the known reasons applies.',
-    action: 'Look at the records: `svc-migrate explain MODEL ID`.',
-    explainAction:
-      'Ask both APIs again with `svc-migrate recheck`; if it persists, name it to the operator by company, model and platform_id.',
-    claimsNoKeyInV4: true,
+    action:
+      'Name these records to the operator by company, model and platform_id, or accept them with "unexplained" in "limits".',
     variants: {
       v4_only: {
         title: 'Missing from V3, cause unknown',
@@ -139,7 +118,7 @@ const DESCRIPTORS = {
     statuses: ['unmatched', 'v4_only'],
     title: 'Decided: no V4 record',
     meaning: 'A person decided that it has no V4 record.',
-    action: 'Nothing to do; the line of decisions.csv says why.',
+    action: NOTHING,
     variants: {
       v4_only: { title: 'Decided: no V3 record', meaning: 'A person decided that it has no V3 record.' },
     },
@@ -161,7 +140,6 @@ const DESCRIPTORS = {
     title: 'Deleted in V3, not in V4',
     meaning: 'It is deleted in V3 and V4 does not have it.',
     action: NOTHING,
-    claimsNoKeyInV4: true,
   },
   deleted_in_v3: {
     statuses: ['deleted'],
@@ -192,7 +170,7 @@ const DESCRIPTORS = {
     title: 'Several V3 records share its platform_id',
     meaning: 'Several live V3 records have its platform_id.',
     action:
-      'Decide which V4 record each of them became: `svc-migrate findings --write-decisions FILE` drafts the file.',
+      'Fill in `svc-migrate findings --write-decisions decisions.csv` and set "decisions": "decisions.csv".',
     isDecidable: true,
   },
   duplicate_platform_id_v4: {
@@ -200,7 +178,7 @@ const DESCRIPTORS = {
     title: 'Several V4 records share its platform_id',
     meaning: 'Several V4 records have its platform_id and none is singled out.',
     action:
-      'Decide which V4 record it became: `svc-migrate findings --write-decisions FILE` drafts the file.',
+      'Fill in `svc-migrate findings --write-decisions decisions.csv` and set "decisions": "decisions.csv".',
     isDecidable: true,
   },
 } as const satisfies Readonly<Record<string, ReasonDescriptor>>;
@@ -212,22 +190,18 @@ const BY_REASON: Readonly<Record<Reason, ReasonDescriptor>> = DESCRIPTORS;
 
 export const REASONS: readonly Reason[] = Object.keys(DESCRIPTORS).filter(isReason);
 
-/** Reasons whose V3 rows claim that V4 has no record with their key. */
-export const REASONS_WITHOUT_V4_KEY = REASONS.filter((reason) => BY_REASON[reason].claimsNoKeyInV4);
-
 /** Reasons that a person can settle in the decisions file. */
 export const DECIDABLE_REASONS = REASONS.filter((reason) => BY_REASON[reason].isDecidable);
 
 /** The reasons that a status can carry (without `parent_`); `matched` carries none. */
 export function reasonsOf(status: Status): readonly Reason[] {
-  return REASONS.filter((reason) => BY_REASON[reason].statuses.some((one) => one === status));
+  return REASONS.filter((reason) => BY_REASON[reason].statuses.some((candidate) => candidate === status));
 }
 
 const MATCHED: ReasonText = {
   title: 'Matched',
   meaning: 'It has exactly one twin.',
   action: NOTHING,
-  explainAction: 'Nothing to do; `svc-migrate verify` proves it against both APIs.',
 };
 
 const UNKNOWN: ReasonText = { title: '', meaning: '', action: '' };
@@ -248,20 +222,27 @@ export function describeOutcome(status: string, reason: string | null): ReasonTe
   const bare = bareReason(reason);
   if (!isReason(bare)) return UNKNOWN;
   const { variants, ...text } = BY_REASON[bare];
-  const variant = STATUSES.find((one) => one === status);
-  const own = { ...text, ...(variant === undefined ? {} : variants?.[variant]) };
-  if (bare === reason) return own;
+  const variant = STATUSES.find((candidate) => candidate === status);
+  const outcome = { ...text, ...(variant === undefined ? {} : variants?.[variant]) };
+  if (bare === reason) return outcome;
   return {
-    ...own,
-    title: `Parent: ${lowerFirst(own.title)}`,
-    meaning: `Its parent: ${lowerFirst(own.meaning)}`,
+    ...outcome,
+    title: `Parent: ${lowerFirst(outcome.title)}`,
+    meaning: `Its parent: ${lowerFirst(outcome.meaning)}`,
   };
 }
 
-/** What `recheck` reads again for a row with this reason. */
-export function recheckScope(reason: string): RecheckScope {
+/** `status/reason` without `parent_`, the key by which findings are counted; the status alone if there is no reason. */
+export function outcomeKey(status: string, reason: string | null): string {
+  return reason === null ? status : `${status}/${bareReason(reason)}`;
+}
+
+/** The position of a `status/reason` in lists: by status, then as in `REASONS`. */
+export function rankOfKey(key: string): number {
+  const [status = '', reason = ''] = key.split('/');
   const bare = bareReason(reason);
-  return (isReason(bare) ? BY_REASON[bare].recheck : undefined) ?? 'key';
+  const rank = STATUSES.map(String).indexOf(status) * (REASONS.length + 1);
+  return rank + (isReason(bare) ? REASONS.indexOf(bare) + 1 : 0);
 }
 
 /** Lower-cases the first letter, except in `V3` and `V4`. */

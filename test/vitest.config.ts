@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vitest/config';
-import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { CAMPAIGN_SIZE } from './support/campaign.js';
 import { makeFastFolder } from './support/fast-folder.js';
 
@@ -10,120 +9,64 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Of one test; a campaign on a busy machine may need minutes. */
 const TIMEOUT_MS = { small: 120_000, full: 900_000, soak: 3_600_000 } as const;
 
-/** The test files of `npm test`, `npm run test:campaign` and `npm run soak`. */
-const FILES = {
-  small: () => listTestFiles().filter((file) => !isOnline(file) && !isCampaign(file)),
-  full: () => listTestFiles().filter((file) => isOnline(file) || isCampaign(file) || does(file, 'full')),
-  soak: () => listTestFiles().filter((file) => does(file, 'soak')),
-} as const;
-
-/** Whether a test file does more at a size than at the smaller ones. */
-function does(file: string, size: 'full' | 'soak'): boolean {
-  const text = readTestFile(file);
-  if (!text.includes('/campaign.js')) return false;
-  return text.includes(`${size}: `) || (size === 'full' && text.includes('campaignCases('));
-}
-
-/** Whether the tests of a file need the npm registry. */
-function isOnline(file: string): boolean {
-  return file.endsWith('.online.test.ts');
-}
+/** Loads .sql, .md and .jsonc files as texts, as the build does. */
+const texts: Plugin = {
+  name: 'texts',
+  enforce: 'pre',
+  load: (id) =>
+    /\.(sql|md|jsonc)$/.test(id) ? `export default ${JSON.stringify(readFileSync(id, 'utf8'))};` : null,
+};
 
 /**
- * Whether a file is run at full size only: it measures time and memory, waits long, opens a browser or a terminal, installs or packs
- * the program, or holds a format to its schema, which decides nothing about an id.
+ * The test files of a run. `npm test` runs all but `*.campaign.test.ts`; at larger sizes, those and the files with a
+ * campaign of that size.
  */
+const FILES = {
+  small: (file: string) => !isCampaign(file),
+  full: (file: string) => isCampaign(file) || hasSize(file, 'full') || hasSize(file, 'soak'),
+  soak: (file: string) => hasSize(file, 'soak'),
+} as const;
+
+/** Whether a file measures time or memory, waits long, opens a browser, or installs the program. */
 function isCampaign(file: string): boolean {
   return file.endsWith('.campaign.test.ts');
 }
 
-/** What leaves traces in a process, or measures it. Files without these share processes: each saves a third of a second. */
-const NEEDS_PROCESS =
-  /\bnock\b|nock-hosts|\bvi\.(mock|spyOn|stub)|support\/(serve|engines)\.js|process\.(env|on)\b|memoryUsage|cpuUsage|global\.gc|expose-gc/;
-
-function needsProcess(file: string): boolean {
-  return CAMPAIGN_SIZE === 'soak' || NEEDS_PROCESS.test(readTestFile(file));
+function hasSize(file: string, size: 'full' | 'soak'): boolean {
+  const text = readFileSync(join(ROOT, file), 'utf8');
+  return text.includes('/campaign.js') && new RegExp(`\\b${size}: |campaignCases\\(`).test(text);
 }
 
-function readTestFile(file: string): string {
-  return readFileSync(join(ROOT, file), 'utf8');
+/** Whether this run has tests that spawn the built program; file names on the command line narrow a run. */
+function spawnsProgram(files: readonly string[]): boolean {
+  const names = process.argv.slice(2).filter((word) => word.includes('.test.ts') || word.endsWith('/'));
+  const selected = files.filter((file) => names.length === 0 || names.some((name) => file.includes(name)));
+  return selected.some((file) => readFileSync(join(ROOT, file), 'utf8').includes('spawn-cli'));
 }
 
-function listTestFiles(): string[] {
-  return readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.test.ts'))
-    .map((name) => join('test', name));
-}
+const files = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.test.ts'))
+  .map((name) => join('test', name))
+  .filter(FILES[CAMPAIGN_SIZE]);
 
-/**
- * Gives tests the built modules for those of `src`: Node.js loads and runs them as they are, where Vitest would transform
- * each. While it watches, Vitest needs the sources to know what to run again.
- */
-const builtModules: Plugin = {
-  name: 'built-modules',
-  enforce: 'pre',
-  apply: () => process.argv.includes('run'),
-  resolveId: (id, importer) => {
-    if (importer === undefined || !id.startsWith('.')) return null;
-    const file = resolve(dirname(importer), id);
-    return file.startsWith(join(ROOT, 'src/')) ? file.replace(join(ROOT, 'src'), join(ROOT, 'dist')) : null;
-  },
-};
-
-const files = FILES[CAMPAIGN_SIZE]();
-
-/**
- * Options of Node.js 20 for small tests: little of their code runs so often that it gains by V8's optimizing compiler, which
- * takes a tenth of their time. Here it waits longer.
- */
-const OPTIMIZE_LATER =
-  CAMPAIGN_SIZE === 'small' && process.version.startsWith('v20.') ? ['--interrupt-budget=400000'] : [];
-
-/**
- * Of campaigns, the files that work longest go first, so that none goes on alone at the end: what waits for the registry,
- * then the short files, which are one campaign and nothing else.
- */
-class CampaignsFirst extends BaseSequencer {
-  override async sort(specs: TestSpecification[]): Promise<TestSpecification[]> {
-    if (CAMPAIGN_SIZE === 'small') return super.sort(specs);
-    const places = specs.map((spec) => {
-      const text = readFileSync(spec.moduleId, 'utf8');
-      return { spec, project: spec.project.name, length: isOnline(spec.moduleId) ? 0 : text.length };
-    });
-    places.sort((a, b) => a.project.localeCompare(b.project) || a.length - b.length);
-    return places.map(({ spec }) => spec);
-  }
-}
-
-/** Holds all temporary files of this run. */
+/** Holds all temporary files of this run, in memory if possible: tests commit tens of thousands of times. */
 const temporary = makeFastFolder();
 process.env['TMPDIR'] = temporary;
 process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
 
 export default defineConfig({
-  plugins: [builtModules],
+  plugins: [texts],
   test: {
     root: ROOT,
-    projects: [
-      { extends: true, test: { name: 'alone', include: files.filter(needsProcess) } },
-      {
-        extends: true,
-        test: {
-          name: 'shared',
-          include: files.filter((file) => !needsProcess(file)),
-          isolate: false,
-          execArgv: OPTIMIZE_LATER,
-        },
-      },
-    ],
+    include: files,
+    globalSetup: spawnsProgram(files) ? ['test/support/build-program.ts'] : [],
     testTimeout: TIMEOUT_MS[CAMPAIGN_SIZE],
     hookTimeout: 120_000,
+    // Other programs on a machine of CI can make a test of time fail once.
+    retry: process.env['CI'] === undefined ? 0 : 1,
     pool: 'forks',
-    sequence: { sequencer: CampaignsFirst },
     // Most tests wait for processes and sockets: more files at once than there may be cores.
     maxWorkers: CAMPAIGN_SIZE === 'soak' ? 2 : 3,
-    // Modules of the built program are loaded as they are.
-    server: { deps: { external: [/\/dist\//] } },
     // `.ci/run` counts from the JSON files.
     reporters:
       process.env['CI'] === undefined

@@ -1,6 +1,4 @@
 import { setMaxListeners } from 'node:events';
-import { setImmediate } from 'node:timers/promises';
-import pLimit from 'p-limit';
 import type { Dispatcher } from 'undici';
 import type { ApiKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
@@ -11,114 +9,98 @@ import {
   type ListPage,
   type ModelPair,
   type OnProgress,
-  type ParsedPage,
-  type ParsedRecord,
   REFUSED_STATUSES,
+  type StreamKey,
 } from '../domain.js';
-import { SvcError } from '../errors.js';
-import { recordsOf } from '../json/record-columns.js';
-import { type CompanyListing, fetchV4Companies } from './company-list.js';
-import { type PausingPageParser, parseSingleRecord, pausingPageParser } from './envelope.js';
-import { scrubber } from './failures.js';
+import { isNotFound, SvcError } from '../errors.js';
+import { must } from '../text/at.js';
+import { assertParsable, textOf } from './body.js';
+import { parseCompanyPage } from './company-list.js';
 import { assertNoProxy, buildHosts, createDispatcher, type Host, hostOf } from './hosts.js';
-import { HostLimits, type Sleep, sleepForReal, steadyClock } from './limiter.js';
+import { type Sleep, sleepForReal, steadyClock } from './limiter.js';
+import { type ParsePage, pageFormat, pageParser } from './pages.js';
 import {
   type ApiQuery,
+  buildList,
   buildRawList,
   buildUrl,
-  buildV3List,
-  buildV4List,
   buildV4Record,
   type ListRequest,
   type RawListRequest,
   type RecordRequest,
 } from './queries.js';
-import type { ListSpec } from './record.js';
-import { type RequestOptions, requestParsed } from './request.js';
+import { type RequestOptions, requestParsed } from './retry.js';
+import { scrubber } from './scrub.js';
+import { type FetchedRecord, recordParser } from './single-record.js';
 
 export interface ApiOptions {
   readonly config: Config;
   readonly keys: ApiKeys;
-  /** Other keys to remove from messages, which this client does not send. */
   readonly secrets?: readonly string[];
-  /** Environment variables, for proxies. */
   readonly env?: Env;
   readonly onProgress: OnProgress;
-  /** Aborts every request and wait; its reason is thrown. */
   readonly signal: AbortSignal;
   /** Used instead of a new dispatcher; not closed by `close`. */
   readonly dispatcher?: Dispatcher;
   readonly clock?: Clock;
   readonly sleep?: Sleep;
   readonly random?: () => number;
-  /** The limits of the process; by default, the client has its own. */
-  readonly hostLimits?: HostLimits;
 }
 
-/** Statistics of an endpoint so far. */
-export interface EndpointState extends Readonly<Host['tally']>, Pick<Host, 'proxy'> {
+export interface EndpointState {
   readonly generation: Generation;
   readonly region: string;
   readonly host: string;
+  readonly proxy: string | null;
+  readonly requests: number;
+  readonly retries: number;
+  /** The service's clock minus ours at its last response with a `Date` header; null before. */
+  readonly clockOffsetMs: number | null;
 }
 
-/** Both generations of the service. Every method throws SvcErrors with the route, status and request_id. */
 export interface Api {
   /** One page of a list, validated. For a status such as 404, it throws `http_status` with `facts.status`. */
   fetchPage(request: ListRequest): Promise<ListPage>;
   /** One page of a list with the caller's own parameters, for filtered reads and probes. */
-  fetchRawList(request: RawListRequest): Promise<ParsedPage>;
-  /** Every company of V4, once; if `v4.companies` is set, these without a request. */
-  fetchV4Companies(): Promise<CompanyListing>;
+  fetchRawList(request: RawListRequest): Promise<ListPage>;
   /** One V4 record, or null if there is none (404). */
-  fetchRecord(request: RecordRequest): Promise<ParsedRecord | null>;
+  fetchRecord(request: RecordRequest): Promise<FetchedRecord | null>;
   endpoints(): readonly EndpointState[];
   close(): Promise<void>;
 }
 
 /**
- * Creates the client of both generations. Opens no connection yet.
+ * Creates the client of both generations. Opens no connection yet. All lists and phases of a process use one client, so
+ * that the limits of a host hold for all of them.
  *
  * @throws SvcError `config` for an address that must not be used
  */
 export function createApi(options: ApiOptions): Api {
   const { config, env = {} } = options;
-  // every pending request and wait adds a listener
   setMaxListeners(0, options.signal);
   assertNoProxy(config, env);
   const dispatcher = options.dispatcher ?? createDispatcher(config, env);
   const settings = buildRequestOptions(options, dispatcher);
-  const limits = options.hostLimits ?? new HostLimits();
-  const hosts = buildHosts(config, options.keys, settings, { limits, env });
-  const hostFor = ({ generation, region }: ListRequest['stream']): Host => {
-    const host = generation === 'v3' ? hosts.v3.get(region) : hosts.v4;
-    if (host === undefined) throw new TypeError(`no region ${region}`);
-    return host;
-  };
+  const hosts = buildHosts(config, options.keys, settings, env);
+  const hostFor = ({ generation, region }: StreamKey): Host =>
+    must(generation === 'v3' ? hosts.v3.get(region) : hosts.v4, `host of region ${region}`);
   const fetchList = createListFetcher(config, settings);
-  const fetchPage = (request: ListRequest, asksDeleted: boolean) => {
+  const fetchPage = (request: ListRequest, asksDeleted: boolean): Promise<ListPage> => {
     const host = hostFor(request.stream);
-    const { pageSize } = host.endpoint;
-    const { path, parameters } =
-      request.stream.generation === 'v3'
-        ? buildV3List(request, pageSize, config.fieldPrefix)
-        : buildV4List(request, pageSize, asksDeleted);
-    return fetchList(request, host, { path, parameters });
+    return fetchList(
+      request,
+      host,
+      buildList(request, host.endpoint.pageSize, config.fieldPrefix, asksDeleted),
+    );
   };
   return {
     fetchPage: withDeletedFallback(config, fetchPage, options.onProgress),
-    fetchRawList: async (request) => {
-      const {
-        columns,
-        servedMs: _,
-        ...page
-      } = await fetchList(request, hostFor(request.stream), buildRawList(request));
-      return { ...page, records: recordsOf(columns) };
-    },
-    fetchV4Companies: () => fetchV4Companies(config, hosts.v4, settings),
+    fetchRawList: (request) => fetchList(request, hostFor(request.stream), buildRawList(request)),
     fetchRecord: (request) => fetchRecord(request, config, hosts.v4, settings),
     endpoints: () => [...hosts.v3.values(), hosts.v4].map(stateOf),
-    close: () => (options.dispatcher === undefined ? dispatcher.destroy() : Promise.resolve()),
+    close: async () => {
+      if (options.dispatcher === undefined) await dispatcher.destroy();
+    },
   };
 }
 
@@ -136,15 +118,8 @@ function buildRequestOptions(options: ApiOptions, dispatcher: Dispatcher): Reque
   };
 }
 
-function stateOf(host: Host): EndpointState {
-  const { region } = host.endpoint;
-  return {
-    generation: host.generation,
-    region,
-    host: hostOf(host.endpoint),
-    proxy: host.proxy,
-    ...host.tally,
-  };
+function stateOf({ generation, endpoint, proxy, tally }: Host): EndpointState {
+  return { generation, region: endpoint.region, host: hostOf(endpoint), proxy, ...tally };
 }
 
 type FetchList = (
@@ -153,29 +128,25 @@ type FetchList = (
   query: ApiQuery,
 ) => Promise<ListPage>;
 
-/** Keeps one parser for all lists of a model, because there can be many companies. */
 function createListFetcher(config: Config, settings: RequestOptions): FetchList {
-  const parsers = new Map<string, PausingPageParser>();
-  const { signal } = settings.transport;
-  // one large page at a time, because a page that is being read takes memory
-  const inTurn = pLimit(1);
-  const pause = async (): Promise<void> => {
-    await setImmediate();
-    signal.throwIfAborted();
-  };
-  return async ({ stream, pair }, host, query) => {
-    const name = `${stream.generation} ${pair.v3}`;
-    const parser = parsers.get(name) ?? pausingPageParser(specOf(config, stream.generation, pair), pause);
+  const parsers = new Map<string, ParsePage>();
+  const parserOf = ({ generation }: StreamKey, pair: ModelPair | null): ParsePage => {
+    if (pair === null) return (text) => parseCompanyPage(text, { ...config, ...config.v4 });
+    const name = `${generation} ${pair.v3}`;
+    const parser = parsers.get(name) ?? pageParser(pageFormat(config, generation, pair));
     parsers.set(name, parser);
+    return parser;
+  };
+  return ({ stream, pair }, host, query) => {
+    const parse = parserOf(stream, pair);
     const url = buildUrl(host.endpoint.baseUrl, query);
-    const target = { host, url, model: pair.v3, companyId: stream.companyId };
-    const limit = Number(url.searchParams.get('limit') ?? host.endpoint.pageSize);
+    const target = { host, url, model: pair?.v3 ?? null, companyId: stream.companyId };
     return requestParsed(
       target,
-      async (body, servedMs) => ({
-        ...(await inTurn(parser, body, stream.companyId, limit)),
-        servedMs,
-      }),
+      ({ decoded, sent, encoding }, servedMs) => {
+        assertParsable(decoded, settings.transport.maxBodyBytes);
+        return { ...parse(textOf(decoded), stream.companyId), servedMs, body: sent, encoding };
+      },
       settings,
     );
   };
@@ -186,33 +157,24 @@ async function fetchRecord(
   config: Config,
   host: Host,
   settings: RequestOptions,
-): Promise<ParsedRecord | null> {
+): Promise<FetchedRecord | null> {
   const { pair, companyId, svcId } = request;
   if (pair.v4 === null) return null;
   const url = buildUrl(host.endpoint.baseUrl, buildV4Record(request));
-  const spec = { ...specOf(config, 'v4', pair), companyId };
+  const parse = recordParser(pageFormat(config, 'v4', pair));
   try {
     return await requestParsed(
       { host, url, model: pair.v3, companyId },
-      (body) => parseSingleRecord(body, spec, svcId),
+      ({ decoded }) => {
+        assertParsable(decoded, settings.transport.maxBodyBytes);
+        return parse(textOf(decoded), companyId, svcId);
+      },
       settings,
     );
   } catch (error) {
-    if (error instanceof SvcError && error.code === 'http_status' && error.facts['status'] === 404)
-      return null;
+    if (isNotFound(error)) return null;
     throw error;
   }
-}
-
-function specOf(config: Config, generation: ListSpec['generation'], pair: ModelPair): ListSpec {
-  const { fieldPrefix, payload } = config;
-  return {
-    generation,
-    fieldPrefix,
-    children: pair.children,
-    dateFields: config.backfill.dateFields,
-    payload,
-  };
 }
 
 const DELETED_REFUSED =
@@ -229,24 +191,24 @@ function withDeletedFallback(
   onProgress: OnProgress,
 ): Api['fetchPage'] {
   const { includeDeleted } = config.v4;
-  let asks = includeDeleted !== false;
+  let isSent = includeDeleted !== false;
   return async (request) => {
-    const asked = asks;
+    const wasSent = isSent;
     try {
-      return await fetchPage(request, asked);
+      return await fetchPage(request, wasSent);
     } catch (error) {
-      if (includeDeleted !== 'auto' || !asked || !isDeletedRefused(request, error)) throw error;
+      if (includeDeleted !== 'auto' || !wasSent || !isDeletedRefused(request, error)) throw error;
       const page = await fetchPage(request, false);
-      if (asks) onProgress({ kind: 'note', level: 'warning', text: DELETED_REFUSED });
-      asks = false;
+      if (isSent) onProgress({ kind: 'note', level: 'warning', text: DELETED_REFUSED });
+      isSent = false;
       return page;
     }
   };
 }
 
 /** Only for a first page: on later pages, the cursor may be the reason. */
-function isDeletedRefused({ stream, cursor }: ListRequest, error: unknown): boolean {
-  const isFirst = stream.generation === 'v4' && cursor === null;
+function isDeletedRefused({ stream, pair, cursor }: ListRequest, error: unknown): boolean {
+  const isFirst = stream.generation === 'v4' && pair !== null && cursor === null;
   if (!isFirst || !(error instanceof SvcError) || !REFUSED_STATUSES.includes(error.facts['status']))
     return false;
   return String(error.facts['answer']).includes('include_deleted');

@@ -1,16 +1,14 @@
+import * as z from 'zod';
 import { type ErrorCode, type ErrorFacts, SvcError } from '../errors.js';
 import { toUrl } from '../text/addresses.js';
-import { escapeRegExp } from '../text/escape.js';
-import * as z from '../zod.js';
 import type { Host } from './hosts.js';
 import type { AttemptOutcome } from './http.js';
+import type { Scrub } from './scrub.js';
 
-/** Maximum number of characters shown of a server's error text or request_id. */
 const MAX_QUOTE_CHARS = 200;
-/** Maximum size of a body that is searched for a request_id; larger ones are not error messages. */
+/** A longer body is no error message; it is not searched for a request_id. */
 const MAX_SEARCHED_BYTES = 262_144;
 
-/** What errors say of the request that failed. */
 export interface RequestTarget {
   readonly host: Host;
   readonly url: URL;
@@ -18,7 +16,6 @@ export interface RequestTarget {
   readonly companyId: bigint | null;
 }
 
-/** The error for a request's last outcome. It contains no key, even if the server echoed one. */
 export function buildFailure(
   code: ErrorCode,
   outcome: AttemptOutcome,
@@ -49,8 +46,10 @@ function describeFailure(
       return `${label} answered ${request} with a damaged body: ${scrub(outcome.detail)}.`;
     return `The connection to ${label} at ${target.url.host} failed (${scrub(outcome.detail)}).`;
   }
-  if (code === 'auth') return `${label} refused the API key (${outcome.status}).`;
-  if (code !== 'redirect') return `${label} answered ${outcome.status} to ${request}.`;
+  const said = quoteAnswer(outcome, scrub);
+  const end = said === undefined ? '.' : `: ${said}`;
+  if (code === 'auth') return `${label} refused the API key (${outcome.status})${end}`;
+  if (code !== 'redirect') return `${label} answered ${outcome.status} to ${request}${end}`;
   const redirect = redirectHost(outcome.headers.location, target.url);
   return `${label} redirects to ${redirect === null ? 'an unknown address' : scrub(redirect)}; redirects are never followed.`;
 }
@@ -80,7 +79,6 @@ function adviseOn(code: ErrorCode, outcome: AttemptOutcome, target: RequestTarge
   }
 }
 
-/** The error for an answer of status 200 whose body was refused with `reason`, with the facts of the request added. */
 export function buildBadAnswer(
   reason: SvcError,
   outcome: AttemptOutcome,
@@ -89,10 +87,15 @@ export function buildBadAnswer(
   scrub: Scrub,
 ): SvcError {
   const { answer } = reason.facts;
-  const quoted = typeof answer === 'string' ? { answer: quote(answer, scrub) } : {};
-  const known = { ...factsOf(target, attempts), ...outcomeFacts(outcome, target, scrub) };
-  const facts = { ...known, ...reason.facts, ...quoted };
-  return new SvcError('bad_response', `${target.host.label}, GET ${target.url.pathname}: ${reason.message}`, {
+  const said = typeof answer === 'string' ? quote(answer, scrub) : undefined;
+  const facts = {
+    ...factsOf(target, attempts),
+    ...outcomeFacts(outcome, target, scrub),
+    ...reason.facts,
+    answer: said,
+  };
+  const sentence = said === undefined ? reason.message : `${reason.message.replace(/\.$/, '')}: ${said}`;
+  return new SvcError(reason.code, `${target.host.label}, GET ${target.url.pathname}: ${scrub(sentence)}`, {
     hint:
       reason.hint ??
       `Nothing of this answer was stored. Check that baseUrl is the address of the API. ${AGAIN}`,
@@ -100,7 +103,6 @@ export function buildBadAnswer(
   });
 }
 
-/** Adds the facts of the request to an error. */
 export function withFacts(error: SvcError, target: RequestTarget, more: ErrorFacts = {}): SvcError {
   const facts = { ...factsOf(target, null), ...error.facts, ...more };
   return new SvcError(error.code, error.message, { hint: error.hint, facts, cause: error.cause });
@@ -120,14 +122,12 @@ function factsOf(target: RequestTarget, attempts: number | null) {
 
 function outcomeFacts(outcome: AttemptOutcome, target: RequestTarget, scrub: Scrub) {
   if (outcome.kind === 'failure') return { status: undefined, error: scrub(outcome.detail) };
-  const quoted =
-    outcome.status === 200 ? undefined : quote(Buffer.from(outcome.body).toString('utf8'), scrub);
   const redirect = redirectHost(outcome.headers.location, target.url);
   return {
     status: outcome.status,
-    request_id: requestIdOf(outcome.body, scrub),
+    request_id: requestIdOf(outcome.body.decoded, scrub),
     target: redirect === null ? undefined : scrub(redirect),
-    answer: quoted,
+    answer: quoteAnswer(outcome, scrub),
     error: undefined,
   };
 }
@@ -144,72 +144,20 @@ function requestIdOf(body: Uint8Array, scrub: Scrub): string | undefined {
   }
 }
 
-/** The server's error text, safe to print; undefined if it is empty or an HTML page. */
+type Answer = Extract<AttemptOutcome, { kind: 'answer' }>;
+
+function quoteAnswer({ status, body }: Answer, scrub: Scrub): string | undefined {
+  return status === 200 ? undefined : quote(Buffer.from(body.decoded).toString('utf8'), scrub);
+}
+
+/** A text of the server, safe to print; of an HTML page its title. Undefined if there is none. */
 function quote(body: string, scrub: Scrub): string | undefined {
-  const text = scrub(body.replace(/\s+/g, ' ')).trim();
-  return text === '' || text.startsWith('<') ? undefined : text.slice(0, MAX_QUOTE_CHARS);
+  const page = body.trimStart().startsWith('<');
+  const said = page ? (/<title>([^<]*)/i.exec(body)?.[1] ?? '') : body;
+  const text = scrub(said.replace(/\s+/g, ' ')).trim();
+  return text === '' ? undefined : text.slice(0, MAX_QUOTE_CHARS);
 }
 
 function redirectHost(location: string | null, from: URL): string | null {
   return location === null ? null : (toUrl(location, from.href)?.host ?? null);
-}
-
-const HIDDEN = '[key]';
-/**
- * Control, format and private-use characters and lone surrogates: they could control a terminal or hide
- * a key from the search.
- */
-const UNSAFE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]+/gu;
-
-/** Replaces the keys in a text, also escaped or encoded ones, and removes unsafe characters. */
-export type Scrub = (text: string) => string;
-
-/** Makes the function that replaces these keys. */
-export function scrubber(keys: readonly string[]): Scrub {
-  const patterns = [...new Set(keys)]
-    .filter((key) => key !== '')
-    // longer keys first: they may contain shorter ones
-    .sort((a, b) => b.length - a.length)
-    .flatMap((key) => [spellingsOf(key), ...encodings(key).map(escapeRegExp)]);
-  const pattern = new RegExp(patterns.join('|'), 'giu');
-  return (text) => {
-    const plain = text.replace(UNSAFE, '');
-    return patterns.length === 0 ? plain : plain.replace(pattern, HIDDEN);
-  };
-}
-
-/** Pattern of a key in which each character may be plain or escaped, as in JSON, URLs and HTML. */
-function spellingsOf(key: string): string {
-  return [...key].map(spellingsOfCharacter).join('');
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': 'amp',
-  '<': 'lt',
-  '>': 'gt',
-  '"': 'quot',
-  "'": 'apos',
-};
-
-function spellingsOfCharacter(character: string): string {
-  const code = character.codePointAt(0) ?? 0;
-  const hex = code.toString(16);
-  const percent = encodeURIComponent(character);
-  const spellings = [
-    `%${hex.padStart(2, '0')}`,
-    percent,
-    `\\u${hex.padStart(4, '0')}`,
-    `\\${character}`,
-    `&#${code};`,
-    `&#x${hex};`,
-    ...(character in ENTITIES ? [`&${ENTITIES[character]};`] : []),
-    character,
-  ];
-  return `(?:${[...new Set(spellings)].map(escapeRegExp).join('|')})`;
-}
-
-function encodings(key: string): readonly string[] {
-  const bytes = Buffer.from(key, 'utf8');
-  const base64 = bytes.toString('base64');
-  return [base64, base64.replaceAll('=', ''), bytes.toString('base64url'), bytes.toString('hex')];
 }

@@ -4,17 +4,14 @@ import type { Config, Endpoint } from '../config/config.js';
 import type { Env, Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { comparableHost, isLoopback, toUrl } from '../text/addresses.js';
-import type { HostLimiter, HostLimits, LimiterOptions } from './limiter.js';
+import { HostLimiter, type LimiterOptions } from './limiter.js';
 
-/** A configured endpoint with its key, limiter and statistics. */
 export interface Host {
   readonly generation: Generation;
-  /** `V3`, `V3 eu` or `V4`, for people. */
   readonly label: string;
   readonly endpoint: Endpoint;
   readonly key: string;
   readonly limiter: HostLimiter;
-  /** Host and port of the proxy, if any. */
   readonly proxy: string | null;
   readonly tally: {
     requests: number;
@@ -24,9 +21,7 @@ export interface Host {
   };
 }
 
-/** All endpoints of a configuration. */
 export interface Hosts {
-  /** By region. */
   readonly v3: ReadonlyMap<string, Host>;
   readonly v4: Host;
 }
@@ -36,17 +31,19 @@ export function buildHosts(
   config: Config,
   keys: ApiKeys,
   settings: Pick<LimiterOptions, 'attempts' | 'maxWaitMs' | 'clock' | 'sleep'>,
-  { limits, env }: { readonly limits: HostLimits; readonly env: Env },
+  env: Env,
 ): Hosts {
+  const limiters = new Map<string, HostLimiter>();
   const { attempts, maxWaitMs, clock, sleep } = settings;
   const endpoints = [...config.v3.regions, config.v4];
   const build = (generation: Generation, label: string, endpoint: Endpoint, key: string): Host => {
     const host = hostOf(endpoint);
-    const here = endpoints.filter((one) => hostOf(one) === host);
-    const concurrency = Math.min(...here.map((one) => one.concurrency));
-    const requestsPerSecond = Math.min(...here.map((one) => one.requestsPerSecond));
+    const here = endpoints.filter((other) => hostOf(other) === host);
+    const concurrency = Math.min(...here.map((other) => other.concurrency));
+    const requestsPerSecond = Math.min(...here.map((other) => other.requestsPerSecond));
     const pace = { host, concurrency, requestsPerSecond };
-    const limiter = limits.limiterOf({ ...pace, attempts, maxWaitMs, clock, sleep });
+    const limiter = limiters.get(host) ?? new HostLimiter({ ...pace, attempts, maxWaitMs, clock, sleep });
+    limiters.set(host, limiter);
     const proxy = proxyFor(new URL(endpoint.baseUrl), env)?.host ?? null;
     const tally = { requests: 0, retries: 0, clockOffsetMs: null };
     return { generation, label, endpoint, key, limiter, proxy, tally };
@@ -58,7 +55,6 @@ export function buildHosts(
   return { v3: new Map(v3), v4: build('v4', 'V4', config.v4, keys.v4) };
 }
 
-/** The host and port of an endpoint, the same for every way to write them. */
 export function hostOf({ baseUrl }: Endpoint): string {
   return comparableHost(baseUrl) ?? baseUrl;
 }
@@ -90,8 +86,10 @@ export function assertNoProxy({ v3, v4 }: Config, env: Env): void {
 export function proxyFor(url: URL, env: Env): URL | null {
   if (isLoopback(url.hostname) || isExcluded(url, noProxyOf(env))) return null;
   const names = url.protocol === 'https:' ? ['https_proxy', 'http_proxy'] : ['http_proxy'];
-  const name = names.flatMap((one) => [one, one.toUpperCase()]).find((one) => (env[one] ?? '') !== '');
-  return name === undefined ? null : parseProxy(name, env[name] ?? '');
+  const [set] = names
+    .flatMap((name) => [name, name.toUpperCase()])
+    .flatMap((name) => (env[name] ? [{ name, address: env[name] }] : []));
+  return set === undefined ? null : parseProxy(set.name, set.address);
 }
 
 function noProxyOf(env: Env): string {
@@ -100,13 +98,13 @@ function noProxyOf(env: Env): string {
 
 function isExcluded(url: URL, noProxy: string): boolean {
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');
-  const own = comparableHost(url.hostname);
+  const target = comparableHost(url.hostname);
   return noProxy.split(/[,\s]+/).some((entry) => {
     if (entry === '*') return noProxy === '*';
     const [, name = entry, wantedPort] = /^(\[.+\]|[^:]+):(\d+)$/.exec(entry) ?? [];
     const host = comparableHost(name.replace(/^\*?\./, ''));
-    if (host === null || own === null || (wantedPort !== undefined && wantedPort !== port)) return false;
-    return own === host || own.endsWith(`.${host}`);
+    if (host === null || target === null || (wantedPort !== undefined && wantedPort !== port)) return false;
+    return target === host || target.endsWith(`.${host}`);
   });
 }
 

@@ -2,9 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { type Dispatcher, errors, request } from 'undici';
-import { type ErrorCode, expectedError } from '../errors.js';
+import { expectedError } from '../errors.js';
 
-/** A GET request. */
 export interface Call {
   readonly url: URL;
   readonly key: string;
@@ -12,8 +11,17 @@ export interface Call {
 
 export interface AnswerHeaders {
   readonly retryAfter: string | null;
+  /** `X-RateLimit-Reset` or `RateLimit-Reset`. */
+  readonly rateLimitReset: string | null;
   readonly date: string | null;
   readonly location: string | null;
+}
+
+/** Complete if the status is 200, otherwise the first bytes. */
+export interface AnswerBody {
+  readonly decoded: Uint8Array;
+  readonly sent: Uint8Array;
+  readonly encoding: 'identity' | 'gzip';
 }
 
 /** The outcome of one attempt. Only the caller's abort reason and unexpected errors are thrown instead. */
@@ -22,13 +30,11 @@ export type AttemptOutcome =
       readonly kind: 'answer';
       readonly status: number;
       readonly headers: AnswerHeaders;
-      /** Decoded; complete if the status is 200, otherwise the first bytes. */
-      readonly body: Uint8Array;
+      readonly body: AnswerBody;
     }
   | {
       readonly kind: 'failure';
       readonly failure: 'network' | 'tls' | 'timeout' | 'broken_body' | 'body_too_large';
-      /** Such as `ECONNREFUSED`. */
       readonly detail: string;
     };
 
@@ -78,18 +84,23 @@ async function send(call: Call, options: TransportOptions, signal: AbortSignal):
     response.statusCode === 200
       ? await readBody(response.body, options.maxBodyBytes, header('content-length'), encoding)
       : await readExcerpt(response.body, encoding);
-  // the connection can be reused one turn of the event loop after its response has ended
+  // undici reuses the connection one turn of the event loop after the response has ended.
   await setImmediate();
   return {
     kind: 'answer',
     status: response.statusCode,
-    headers: { retryAfter: header('retry-after'), date: header('date'), location: header('location') },
+    headers: {
+      retryAfter: header('retry-after'),
+      rateLimitReset: header('x-ratelimit-reset') ?? header('ratelimit-reset'),
+      date: header('date'),
+      location: header('location'),
+    },
     body,
   };
 }
 
-function failureOf(error: unknown, late: boolean): AttemptOutcome {
-  if (late) return { kind: 'failure', failure: 'timeout', detail: 'deadline' };
+function failureOf(error: unknown, isLate: boolean): AttemptOutcome {
+  if (isLate) return { kind: 'failure', failure: 'timeout', detail: 'deadline' };
   if (error instanceof BodyError) return { kind: 'failure', failure: error.failure, detail: error.message };
   const code = networkCodeOf(error);
   if (code === null) throw error;
@@ -108,7 +119,6 @@ function networkCodeOf(error: unknown): string | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
 }
 
-/** Untrusted certificates are not worth a retry. */
 function isTlsFailure(code: string): boolean {
   return /CERT|ERR_TLS|ERR_SSL|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|EPROTO/.test(code);
 }
@@ -131,6 +141,8 @@ class BodyError extends Error {
   }
 }
 
+const NO_BODY: AnswerBody = { decoded: new Uint8Array(), sent: new Uint8Array(), encoding: 'identity' };
+
 type Body = Dispatcher.ResponseData['body'];
 
 /** The whole body, decoded; `maxBytes` limits its size both as sent and decompressed. */
@@ -139,7 +151,7 @@ async function readBody(
   maxBytes: number,
   contentLength: string | null,
   encoding: string | null,
-): Promise<Uint8Array> {
+): Promise<AnswerBody> {
   const announced = contentLength === null ? null : Number(contentLength);
   if (announced !== null && announced > maxBytes) {
     abandon(body);
@@ -153,11 +165,11 @@ async function readBody(
 }
 
 /** The beginning of an error response's body; empty if it cannot be read. */
-async function readExcerpt(body: Body, encoding: string | null): Promise<Uint8Array> {
+async function readExcerpt(body: Body, encoding: string | null): Promise<AnswerBody> {
   try {
     return await decode(await collect(body, EXCERPT_BYTES), encoding, EXCERPT_BYTES);
   } catch {
-    return new Uint8Array();
+    return NO_BODY;
   }
 }
 
@@ -176,14 +188,15 @@ async function collect(body: Body, maxBytes: number): Promise<Buffer> {
   return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, length);
 }
 
-async function decode(sent: Buffer, encoding: string | null, maxBytes: number): Promise<Uint8Array> {
-  const name = encoding?.trim().toLowerCase() ?? '';
-  if (name === '' || name === 'identity') return sent;
+async function decode(sent: Buffer, encoding: string | null, maxBytes: number): Promise<AnswerBody> {
+  const name = encoding?.trim().toLowerCase() ?? 'identity';
+  if (name === '' || name === 'identity') return { decoded: sent, sent, encoding: 'identity' };
   if (name !== 'gzip' && name !== 'x-gzip') {
     throw new BodyError('broken_body', 'a content-encoding that was not requested');
   }
   try {
-    return await decompress(sent, { maxOutputLength: maxBytes, chunkSize: CHUNK_BYTES });
+    const decoded = await decompress(sent, { maxOutputLength: maxBytes, chunkSize: CHUNK_BYTES });
+    return { decoded, sent, encoding: 'gzip' };
   } catch (error) {
     const tooLarge = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
     throw tooLarge
@@ -193,75 +206,7 @@ async function decode(sent: Buffer, encoding: string | null, maxBytes: number): 
 }
 
 function abandon(body: Body): void {
-  // without a listener, a later error of the destroyed body would be an uncaught exception
+  // Without a listener, a later error of the destroyed body would be an uncaught exception.
   body.on('error', () => {});
   body.destroy();
-}
-
-/** Upper bound of the first backoff; it doubles with each attempt. */
-const BASE_BACKOFF_MS = 500;
-const MAX_BACKOFF_MS = 30_000;
-
-/** What to do after an attempt, and the error code if it was the last. */
-export type AttemptVerdict =
-  | { readonly kind: 'parse' }
-  | { readonly kind: 'retry'; readonly code: ErrorCode }
-  | { readonly kind: 'fail'; readonly code: ErrorCode };
-
-/** Whether the outcome is worth reading, worth another attempt, or final. */
-export function classify(outcome: AttemptOutcome): AttemptVerdict {
-  return outcome.kind === 'answer' ? classifyStatus(outcome.status) : AFTER_FAILURE[outcome.failure];
-}
-
-type Failure = Extract<AttemptOutcome, { kind: 'failure' }>['failure'];
-const AFTER_FAILURE: Readonly<Record<Failure, AttemptVerdict>> = {
-  network: { kind: 'retry', code: 'network' },
-  timeout: { kind: 'retry', code: 'timeout' },
-  broken_body: { kind: 'retry', code: 'bad_response' },
-  body_too_large: { kind: 'fail', code: 'body_too_large' },
-  tls: { kind: 'fail', code: 'network' },
-};
-
-function classifyStatus(status: number): AttemptVerdict {
-  if (status === 200) return { kind: 'parse' };
-  if (status < 300) return { kind: 'retry', code: 'bad_response' };
-  if (status < 400) return { kind: 'fail', code: 'redirect' };
-  if (status === 401 || status === 403) return { kind: 'fail', code: 'auth' };
-  // a refusal if it lasts
-  if (status === 501) return { kind: 'retry', code: 'http_status' };
-  const isPassing = status === 408 || status === 429 || status >= 500;
-  return isPassing ? { kind: 'retry', code: 'unavailable' } : { kind: 'fail', code: 'http_status' };
-}
-
-/** Exponential backoff with full jitter. `attempt` counts from 1. */
-export function backoffMs(attempt: number, random: () => number): number {
-  return Math.floor(random() * Math.min(MAX_BACKOFF_MS, BASE_BACKOFF_MS * 2 ** (attempt - 1)));
-}
-
-const TIME = '([01]\\d|2[0-3]):[0-5]\\d:([0-5]\\d|60)';
-/** The three forms of RFC 9110, section 5.6.7; `Date.parse` checks their names of months. */
-const HTTP_DATES = [
-  new RegExp(`^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?<day>\\d{2}) [A-Z][a-z]{2} \\d{4} ${TIME} GMT$`),
-  new RegExp(`^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (?<day>\\d{2})-[A-Z][a-z]{2}-\\d{2} ${TIME} GMT$`),
-  new RegExp(`^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} (?<day>[ \\d]\\d) ${TIME} \\d{4}$`),
-];
-
-/**
- * The wait that a Retry-After header asks for, in ms, from seconds or an HTTP date. Null if it is missing, invalid,
- * negative or in the past. `nowMs` is the server's time if known.
- */
-export function parseRetryAfter(header: string | null, nowMs: number): number | null {
-  const text = header?.trim() ?? '';
-  if (/^\d+(\.\d+)?$/.test(text)) return Math.min(Math.ceil(Number(text) * 1000), Number.MAX_SAFE_INTEGER);
-  const at = parseHttpDate(text);
-  return at === null || at < nowMs ? null : Math.ceil(at - nowMs);
-}
-
-/** Parses an HTTP date; ms since 1970, or null. Two-digit years, which are obsolete, are 19xx from 50 on, otherwise 20xx. */
-export function parseHttpDate(text: string): number | null {
-  const day = HTTP_DATES.map((one) => one.exec(text)?.groups?.['day']).find((found) => found !== undefined);
-  if (day === undefined) return null;
-  const ms = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
-  // Date.parse takes 31 February for 3 March
-  return new Date(ms).getUTCDate() === Number(day) ? ms : null;
 }

@@ -3,6 +3,7 @@ import type { LimitFunction } from 'p-limit';
 import pLimit from 'p-limit';
 import type { Clock } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { at } from '../text/at.js';
 import { formatDuration } from '../text/numbers.js';
 
 export interface LimiterOptions {
@@ -15,8 +16,6 @@ export interface LimiterOptions {
   readonly maxWaitMs: number;
   readonly clock: Clock;
   readonly sleep: Sleep;
-  /** Called with the end of a wait that the host asked for, ms since 1970. */
-  readonly onHold?: (untilMs: number) => void;
 }
 
 /*
@@ -48,7 +47,6 @@ const REFUND = 0.5;
 
 interface Turn {
   readonly startedAt: number;
-  /** Its index in the ring of the last starts. */
   readonly place: number;
 }
 
@@ -56,26 +54,19 @@ interface Turn {
 export class HostLimiter {
   readonly #options: LimiterOptions;
   readonly #slots: LimitFunction;
-  /** Queue: only the first request waits for its start time. */
   readonly #turns: LimitFunction = pLimit(1);
   readonly #baseIntervalMs: number;
-  /** Ring of the last start times: at most this many requests start within `#windowMs`. */
   readonly #starts: Float64Array;
   readonly #windowMs: number;
   readonly #retryCapacity: number;
   #intervalMs: number;
-  /** Index in `#starts` of the oldest, which the next one replaces. */
   #oldest = 0;
   #pending = 0;
-  /** Number of connections: the most requests that were ever pending at once. */
   #connections = 0;
-  /** Earliest next start at the even rate. */
   #nextAt = 0;
-  /** End of the wait that the host asked for. */
   #notBefore = 0;
   #slowedAt = 0;
   #lastStart = 0;
-  /** Moving average of the time between starts. */
   #averageIntervalMs = 0;
   #retries: number;
 
@@ -86,7 +77,6 @@ export class HostLimiter {
     this.#intervalMs = this.#baseIntervalMs;
     this.#starts = new Float64Array(Math.ceil(options.requestsPerSecond)).fill(Number.NEGATIVE_INFINITY);
     this.#windowMs = (1000 * this.#starts.length) / options.requestsPerSecond + GUARD_MS;
-    // a full set of retries for all concurrent requests: an outage costs no more than this
     this.#retryCapacity = options.concurrency * (options.attempts - 1);
     this.#retries = this.#retryCapacity;
   }
@@ -111,7 +101,6 @@ export class HostLimiter {
     if (until <= this.#notBefore) return false;
     this.#notBefore = until;
     this.#continueFrom(until);
-    this.#options.onHold?.(until);
     return true;
   }
 
@@ -156,7 +145,7 @@ export class HostLimiter {
     for (;;) {
       signal.throwIfAborted();
       const now = clock.now();
-      const fullUntil = (this.#starts[this.#oldest] ?? 0) + this.#windowMs;
+      const fullUntil = at(this.#starts, this.#oldest) + this.#windowMs;
       const waitMs = Math.max(this.#nextAt, this.#notBefore, fullUntil) - now;
       if (waitMs <= 0) {
         return { startedAt: now, place: this.#start(now) };
@@ -178,7 +167,6 @@ export class HostLimiter {
     this.#oldest = (place + 1) % this.#starts.length;
     const sinceLast = now - this.#lastStart;
     this.#lastStart = now;
-    // longer pauses are idle time
     if (sinceLast < 1000) this.#averageIntervalMs = this.#averageIntervalMs * 0.9 + sinceLast * 0.1;
     return place;
   }
@@ -186,58 +174,6 @@ export class HostLimiter {
   #assertNotTooLong(waitMs: number): void {
     if (waitMs <= this.#options.maxWaitMs) return;
     throw waitTooLong(this.#options, waitMs);
-  }
-}
-
-/** A wait that a host asked for; times in ms since 1970. */
-export interface HostWait {
-  readonly host: string;
-  readonly askedAtMs: number;
-  readonly untilMs: number;
-}
-
-/** The limiters of a process: one for each host, shared by all clients. */
-export class HostLimits {
-  readonly #limiters = new Map<string, HostLimiter>();
-  readonly #earlier = new Map<string, HostWait>();
-  readonly #asked = new Map<string, HostWait>();
-  #save: ((wait: HostWait) => void) | null = null;
-
-  /** The host's limiter; created with these options if there is none yet. */
-  limiterOf(options: Omit<LimiterOptions, 'onHold'>): HostLimiter {
-    const { host, clock } = options;
-    const known = this.#limiters.get(host);
-    if (known !== undefined) return known;
-    const onHold = (untilMs: number): void => {
-      const wait = { host, askedAtMs: clock.now(), untilMs };
-      this.#asked.set(host, wait);
-      this.#save?.(wait);
-    };
-    const limiter = new HostLimiter({ ...options, onHold });
-    const wait = this.#earlier.get(host);
-    if (wait !== undefined) limiter.hold(wait.untilMs - clock.now());
-    this.#limiters.set(host, limiter);
-    return limiter;
-  }
-
-  /** Applies waits that hosts asked an earlier process for. Call it before their limiters are created. */
-  resume(waits: readonly HostWait[]): void {
-    for (const wait of waits) this.#earlier.set(wait.host, wait);
-  }
-
-  /** Runs `work`; `save` is called with each wait as soon as a host asks for it. */
-  async savingWith<T>(save: (wait: HostWait) => void, work: () => Promise<T>): Promise<T> {
-    this.#save = save;
-    try {
-      return await work();
-    } finally {
-      this.#save = null;
-    }
-  }
-
-  /** The last wait that each host asked for. */
-  waits(): readonly HostWait[] {
-    return [...this.#asked.values()];
   }
 }
 
@@ -252,13 +188,12 @@ export function waitTooLong(
     'wait_too_long',
     `${host} asked to wait ${duration}, until ${until}, before the next request.`,
     {
-      hint: `Run the same command again after that time, or allow longer waits than ${formatDuration(maxWaitMs)} with --max-wait or http.maxWaitMs.`,
+      hint: `Run the same command again after that time, or allow longer waits than ${formatDuration(maxWaitMs)} with http.maxWaitMs.`,
       facts: { host, waitMs },
     },
   );
 }
 
-/** `2026-01-31 09:30:00 UTC`; capped at the largest valid date. */
 function describeInstant(ms: number): string {
   const date = new Date(Math.min(ms, 8.64e15));
   return date
@@ -267,17 +202,15 @@ function describeInstant(ms: number): string {
     .replace(/\.\d+Z$/, ' UTC');
 }
 
-/** Waits; rejects with the signal's reason when it aborts. */
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 
 /** A longer timer would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Sleeps on real timers, for any duration. */
 export const sleepForReal: Sleep = async (ms, signal) => {
-  for (let left = ms; left > 0; left -= MAX_TIMER_MS) {
+  for (let rest = ms; rest > 0; rest -= MAX_TIMER_MS) {
     try {
-      await delay(Math.min(left, MAX_TIMER_MS), undefined, { signal });
+      await delay(Math.min(rest, MAX_TIMER_MS), undefined, { signal });
     } catch (error) {
       throw signal.aborted ? signal.reason : error;
     }

@@ -2,31 +2,29 @@ import type { ModelPair, StreamKey } from '../domain.js';
 
 type Parameter = readonly [name: string, value: string];
 
-/** The path below the base URL and the parameters of a request, not encoded. */
 export interface ApiQuery {
-  /** Segments; none may be `.` or `..`. */
   readonly path: readonly string[];
   readonly parameters: readonly Parameter[];
 }
 
-/** One page of a list. */
+/** The model of V4's list of companies, which is read like any other list. */
+export const COMPANY_LIST = 'core/companies';
+
 export interface ListRequest {
   readonly stream: StreamKey;
-  readonly pair: ModelPair;
+  readonly pair: ModelPair | null;
   /** The `next` of the previous page, or null for the first. */
   readonly cursor: string | null;
   /** V3: only records with `<prefix>updated_at` at or after this ISO 8601 time. */
   readonly updatedSince: string | null;
 }
 
-/** One page of a list with the caller's own parameters and no others. */
 export interface RawListRequest {
   readonly stream: StreamKey;
-  readonly pair: ModelPair;
+  readonly pair: ModelPair | null;
   readonly parameters: readonly Parameter[];
 }
 
-/** One V4 record by its id. */
 export interface RecordRequest {
   readonly pair: ModelPair;
   readonly companyId: bigint;
@@ -35,46 +33,51 @@ export interface RecordRequest {
 
 const COMPANIES = ['v4', 'core', 'companies'];
 
-/** V3's list request: `{baseUrl}/{category}/{model}`. A cursor is added to the same parameters. */
-export function buildV3List(request: ListRequest, pageSize: number, fieldPrefix: string): ApiQuery {
-  const { stream, pair, cursor, updatedSince } = request;
+/**
+ * The request for a page of a list. A cursor is added to the same parameters.
+ *
+ * @param asksDeleted V4: whether to ask for deleted records
+ */
+export function buildList(
+  request: ListRequest,
+  pageSize: number,
+  fieldPrefix: string,
+  asksDeleted: boolean,
+): ApiQuery {
+  const { stream, pair, cursor } = request;
+  const path = listPath(stream, pair);
+  const limit: Parameter = ['limit', String(pageSize)];
+  const next = nextOf(cursor);
+  if (pair === null) return { path, parameters: [limit, ...next] };
+  if (stream.generation === 'v3') {
+    return { path, parameters: [limit, ...v3Parameters(request, fieldPrefix), ...expandOf(pair), ...next] };
+  }
+  const deleted: Parameter[] = asksDeleted ? [['include_deleted_records', 'true']] : [];
+  return { path, parameters: [limit, ...expandOf(pair), ...deleted, ...next] };
+}
+
+function v3Parameters({ stream, updatedSince }: ListRequest, fieldPrefix: string): Parameter[] {
   const parameters: Parameter[] = [
-    ['limit', String(pageSize)],
     ['include_deleted_records', 'true'],
     ['return_count', 'true'],
     [`sort[${fieldPrefix}created_at]`, 'ASC'],
-    ...expandOf(pair),
   ];
   if (stream.companyId !== null) parameters.push([`${fieldPrefix}company_id[eq]`, String(stream.companyId)]);
   if (updatedSince !== null) parameters.push([`${fieldPrefix}updated_at[gte]`, updatedSince]);
-  return { path: pair.v3.split('/'), parameters: [...parameters, ...nextOf(cursor)] };
+  return parameters;
 }
 
-/** V4's list request: `{baseUrl}/v4/core/companies/{companyId}/{data_model}`. */
-export function buildV4List(
-  { stream, pair, cursor }: ListRequest,
-  pageSize: number,
-  includeDeleted: boolean,
-): ApiQuery {
-  const deleted: Parameter[] = includeDeleted ? [['include_deleted_records', 'true']] : [];
-  const parameters: Parameter[] = [['limit', String(pageSize)], ...expandOf(pair), ...deleted];
-  return { path: v4Path(pair, stream.companyId), parameters: [...parameters, ...nextOf(cursor)] };
-}
-
-/** A list request with the given parameters. In V4, the company is part of the path. */
 export function buildRawList({ stream, pair, parameters }: RawListRequest): ApiQuery {
-  const path = stream.generation === 'v3' ? pair.v3.split('/') : v4Path(pair, stream.companyId);
-  return { path, parameters };
+  return { path: listPath(stream, pair), parameters };
 }
 
-/** V4's single-record read. */
+function listPath(stream: StreamKey, pair: ModelPair | null): readonly string[] {
+  if (pair === null) return COMPANIES;
+  return stream.generation === 'v3' ? pair.v3.split('/') : v4Path(pair, stream.companyId);
+}
+
 export function buildV4Record({ pair, companyId, svcId }: RecordRequest): ApiQuery {
   return { path: [...v4Path(pair, companyId), String(svcId)], parameters: expandOf(pair) };
-}
-
-/** V4's company list. */
-export function buildV4Companies(pageSize: number, cursor: string | null): ApiQuery {
-  return { path: COMPANIES, parameters: [['limit', String(pageSize)], ...nextOf(cursor)] };
 }
 
 function v4Path({ v3, v4 }: ModelPair, companyId: bigint | null): readonly string[] {

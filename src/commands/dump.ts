@@ -1,81 +1,59 @@
-import type { Config } from '../config/config.js';
-import { DUMP_RENDERERS } from '../report/render-rows.js';
-import { type ParquetFacts, writeParquet } from '../report/write-parquet.js';
-import { readVersion } from '../runtime/version.js';
-import { assertStdout, writeOutput, writeText } from '../runtime/write-output.js';
-import type { Db } from '../store/open.js';
-import {
-  assertCompleteRemap,
-  findIncomplete,
-  findOpenLists,
-  type Readiness,
-  readReadiness,
-  refuseIncomplete,
-} from '../store/readiness.js';
-import { EVERYTHING, readRemap, type Scope } from '../store/remap-rows.js';
-import { escapeUnseen } from '../text/escape.js';
-import { narrowingOf, scopeOf } from './catalogue/options.js';
-import type { dump } from './catalogue/use-commands.js';
-import type { GivenTo, Io, OptionsOf } from './command.js';
-import { assertCompanies, assertRemapIntact, readDatabase, warnOfIncomplete } from './database.js';
+import { Command, Option } from '@commander-js/extra-typings';
+import { DUMP_FORMATS } from '../domain.js';
+import { SvcError } from '../errors.js';
+import type { DefineCommand, Io, Result } from './command.js';
 
-/** `dump`: writes the whole remap in its stored order, with exact values. */
-export async function run(given: GivenTo<typeof dump>, io: Io): Promise<number> {
-  const { options } = given;
-  const { format, output: target = '-' } = options;
-  const config = await given.config();
-  const scope = scopeOf(narrowingOf(options, config));
-  if (target === '-') assertStdout();
+export const dumpCommand: DefineCommand = (run) =>
+  new Command('dump')
+    .summary('write the whole remap: csv, ndjson or parquet')
+    .description(
+      'Writes every row of the remap in its order, with exact values. Refuses a remap that is missing, stale or incomplete (4), or was changed since it was built (6).',
+    )
+    .addOption(
+      new Option('--format <format>', 'format of the output').choices(DUMP_FORMATS).default('csv' as const),
+    )
+    .option('--output <file>', 'write to this file instead of stdout')
+    .option('--allow-incomplete', 'use a remap that was built before every list was read')
+    .addHelpText('after', '\nExample:\n  svc-migrate dump --format parquet --output remap.parquet')
+    .action((options, command) => run(command, ['output'], (io) => dump(options, io)));
+
+interface DumpOptions {
+  readonly format: (typeof DUMP_FORMATS)[number];
+  readonly output?: string | undefined;
+  readonly allowIncomplete?: true | undefined;
+}
+
+async function dump({ format, output = '-', allowIncomplete }: DumpOptions, io: Io): Promise<Result> {
+  const { assertTargets, isStdout, writeOutput } = await import('../runtime/write-output.js');
+  const isOnTerminal = isStdout(output) && io.stdout.isTTY === true;
+  if (isOnTerminal && format === 'parquet') {
+    throw new SvcError('usage', 'Parquet is not written to a terminal.', {
+      hint: 'Name a file with --output.',
+    });
+  }
+  if (isStdout(output)) await assertTargets([output], []);
+  const config = await io.config();
+  const { assertUsableRemap } = await import('../store/readiness.js');
+  const { readRemap, readRemapRun } = await import('../store/remap.js');
+  const { verifyRemap } = await import('../store/verify-remap.js');
+  const { must } = await import('../text/at.js');
+  const { readDatabase } = await import('./read-database.js');
+  const { renderCsv, renderNdjson, renderParquet, spellUnseen } = await import('./dump-formats.js');
   return readDatabase(config, async (db) => {
-    const readiness = await assertUsable(db, config, options, io);
-    const rows = () => readRemap(db, scope);
-    if (format === 'parquet') await writeParquet(target, rows, factsOf(readiness, scope), io.signal);
-    else await writeRows(target, () => DUMP_RENDERERS[format](rows()), io);
-    return 0;
+    assertUsableRemap(db, config, { allowIncomplete: allowIncomplete === true });
+    verifyRemap(db);
+    const rows = readLater(() => readRemap(db));
+    if (format === 'parquet') {
+      await writeOutput(output, renderParquet(rows, must(readRemapRun(db), 'remap')), io);
+    } else {
+      const text = format === 'csv' ? renderCsv(rows) : renderNdjson(rows);
+      await writeOutput(output, isOnTerminal ? spellUnseen(text) : text, io);
+    }
+    return { exitCode: 0 };
   });
 }
 
-async function writeRows(target: string, exact: () => Iterable<string>, io: Io): Promise<void> {
-  const onTerminal = target === '-' && io.isTty;
-  await writeOutput({ target, chunks: onTerminal ? () => spellUnseen(exact()) : exact }, io);
-  if (onTerminal) {
-    await writeText(io.stderr, [
-      'Control characters are spelled out on a terminal; use --output FILE for exact data.\n',
-    ]);
-  }
-}
-
-function factsOf(readiness: Readiness, scope: Scope): ParquetFacts {
-  const run = readiness.lastRun;
-  if (run === undefined) throw new Error('a remap that was verified has no record of its build');
-  return {
-    tool: `svc-migrate ${readVersion()}`,
-    builtAt: run.built_at,
-    remapSha256: run.sha256,
-    isComplete: findIncomplete(readiness).length === 0 && scope.models === null && scope.companies === null,
-  };
-}
-
-/** Checks that the remap may be passed on. */
-async function assertUsable(
-  db: Db,
-  config: Config,
-  options: OptionsOf<typeof dump>,
-  io: Io,
-): Promise<Readiness> {
-  const facts = readReadiness(db, config, EVERYTHING);
-  if (!options.allowIncomplete) {
-    // once the export is finished, `remap` builds a current one
-    if (findOpenLists(facts).length === 0) refuseIncomplete(facts);
-    else assertCompleteRemap(facts);
-  }
-  await warnOfIncomplete(facts, io);
-  await assertRemapIntact(db, io, ['rows', 'company']);
-  assertCompanies(db, options.company);
-  return facts;
-}
-
-/** Escapes control characters, which a terminal would interpret; line ends stay. */
-function* spellUnseen(chunks: Iterable<string>): Generator<string> {
-  for (const chunk of chunks) yield chunk.split(/\r?\n/).map(escapeUnseen).join('\n');
+/** Begins to read when the first row is needed, and ends with the reader. */
+function* readLater<T>(read: () => Iterable<T>): Generator<T> {
+  yield* read();
 }

@@ -1,55 +1,44 @@
-import { STREAM_STATES } from '../domain.js';
-import { explainRecord } from '../inspect/explain/explain-record.js';
-import { renderExplanation, renderExplanationJson } from '../inspect/explain/story.js';
-import { findingSchema, id } from '../report/report-schema.js';
-import { writeText } from '../runtime/write-output.js';
-import { guardDatabase } from '../store/open.js';
-import { addFlags } from '../text/escape.js';
-import * as z from '../zod.js';
-import { idScopeOf } from './catalogue/options.js';
-import type { explain } from './catalogue/use-commands.js';
-import type { GivenTo, Io } from './command.js';
-import { readDatabase } from './database.js';
-import { writeResult } from './with-outputs.js';
+import { Command } from '@commander-js/extra-typings';
+import { SvcError } from '../errors.js';
+import type { DefineCommand } from './command.js';
+import { idOption, narrowingOf } from './options.js';
 
-/** The JSON of `explain`. */
-export const schema = z.strictObject({
-  schemaVersion: z.literal(1),
-  model: z.string(),
-  id,
-  remapBuiltAt: z.string(),
-  stale: z.boolean(),
-  warnings: z.array(z.string()),
-  more: z.boolean().describe('Whether there are more rows than these.'),
-  unknown: z.array(z.string()),
-  stories: z.array(
-    z.looseObject({
-      takenFor: z.array(z.enum(['v3', 'v4'])).describe('How the given id was understood.'),
-      row: findingSchema,
-      title: z.string(),
-      sentence: z.string(),
-      because: z.array(z.string()),
-      next: z.string(),
-      lists: z.array(
-        z.looseObject({ generation: z.enum(['v3', 'v4']), state: z.enum(STREAM_STATES).nullable() }),
-      ),
-    }),
-  ),
-});
+export const explainCommand: DefineCommand = (run) =>
+  new Command('explain')
+    .summary('everything known about one record')
+    .description(
+      'Shows the row of a record or child in the remap, its evidence, both stored records beside each other, and the lists it came from. Takes a V3 or V4 id. No network. Exits with 1 if nothing is known.',
+    )
+    .argument('<model>', 'V3 path of the model; for children accounting/invoices#line_items')
+    .argument('<id>', 'V3 or V4 id', idOption)
+    .option('--region <name>', 'V3 region of the id, if several have it')
+    .option('--company <id>', 'V3 or V4 company of the id', idOption)
+    .option('--json <file>', 'write the result as JSON (- is stdout)')
+    .addHelpText('after', '\nExample:\n  svc-migrate explain accounting/invoices 1001')
+    .action((name, id, options, command) =>
+      run(command, ['json'], async (io) => {
+        const config = await io.config();
+        const [model = '', path = null] = name.split('#', 2);
+        narrowingOf({ model: [model] }, config);
+        const { region = null, company: companyId = null } = options;
+        assertRegion(region, config.v3.regions);
+        const { explainRecord } = await import('../inspect/explain.js');
+        const { renderExplanation } = await import('../inspect/render-explanation.js');
+        const { readDatabase } = await import('./read-database.js');
+        const explanation = await readDatabase(config, (db) =>
+          explainRecord(db, config, { model, path, region, companyId, id }),
+        );
+        for (const text of explanation.warnings) io.onProgress({ kind: 'note', level: 'warning', text });
+        return {
+          exitCode: explanation.stories.length === 0 ? 1 : 0,
+          json: explanation,
+          text: (style) => renderExplanation(explanation, style.width),
+        };
+      }),
+    );
 
-/** `explain`: shows everything known about a record or child. No network. Exits with 1 if nothing is known. */
-export async function run({ options, config: loadConfig }: GivenTo<typeof explain>, io: Io): Promise<number> {
-  const config = await loadConfig();
-  const { id, json: target, company: companyId = null } = options;
-  const question = { ...idScopeOf(options, config), companyId, id };
-  const answer = await readDatabase(config, async (db) =>
-    guardDatabase(config.database, () => explainRecord(db, config, question)),
-  );
-  await writeText(
-    io.stderr,
-    answer.warnings.map((text) => `Warning: ${addFlags(text, io.flags ?? '')}\n`),
-  );
-  const json = () => renderExplanationJson(answer);
-  await writeResult(target, { json, text: () => renderExplanation(answer, io.width) }, io);
-  return answer.stories.length === 0 ? 1 : 0;
+function assertRegion(region: string | null, regions: readonly { readonly region: string }[]): void {
+  if (region === null || regions.some((endpoint) => endpoint.region === region)) return;
+  const names = regions.map((endpoint) => endpoint.region).join(', ');
+  throw new SvcError('usage', `The configuration has no region "${region}".`, { hint: `It has ${names}.` });
 }

@@ -1,198 +1,184 @@
-import { existsSync } from 'node:fs';
-import { dirname, relative, resolve } from 'node:path';
+import { Command, Option } from '@commander-js/extra-typings';
 import type { Config } from '../config/config.js';
-import { COMPANIES_HEADER, DECISIONS_HEADER } from '../config/user-files.js';
+import type { Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { scopeOptions } from '../report/build-verdict.js';
-import {
-  type Candidate,
-  describeDeleted,
-  renderCompaniesDraft,
-  renderDecisionsDraft,
-  renderFindings,
-  type Undecided,
-} from '../report/render-findings.js';
-import { renderNdjson } from '../report/render-rows.js';
-import { findingSchema } from '../report/report-schema.js';
-import { alreadyThere, assertTargets, writeOutput, writeText } from '../runtime/write-output.js';
-import {
-  countOutcomes,
-  type FindingFilter,
-  listUndecided,
-  listV4Candidates,
-  prepareFindV4,
-  prepareIsDeleted,
-  readFindings,
-} from '../store/finding-rows.js';
-import type { Db } from '../store/open.js';
-import { isRemapStale } from '../store/readiness.js';
-import type { RemapRow } from '../store/remap-rows.js';
-import { listUnpaired } from '../store/remap-tables.js';
-import { type Lookup, prepareLookup } from '../store/verified-remap.js';
-import { addFlagsToNext, shellLine } from '../text/escape.js';
+import { bareReason, DECIDABLE_REASONS, isReason, REASONS, STATUSES, type Status } from '../reasons.js';
+import type { Undecided } from '../report/draft-answers.js';
+import type { FindingFilter } from '../store/findings.js';
+import type { RemapRow } from '../store/remap.js';
+import type { Db } from '../store/sqlite.js';
+import { must } from '../text/at.js';
 import { countOf } from '../text/numbers.js';
-import { wrapLines } from '../text/text-layout.js';
-import * as z from '../zod.js';
-import { narrowingOf, scopeOf } from './catalogue/options.js';
-import type { findings } from './catalogue/use-commands.js';
-import type { GivenTo, Io, Narrowing, OptionsOf } from './command.js';
-import { readLastRemap } from './database.js';
-import { flagOf } from './option.js';
-import { ownFilesOf, printText } from './with-outputs.js';
+import { didYouMeanClause } from '../text/suggest.js';
+import { wrapText } from '../text/wrap.js';
+import type { DefineCommand, Io, Result, Style } from './command.js';
+import { narrowingOf, repeatable, repeatableId, wholeNumber } from './options.js';
+import { assertCompanies, scopeOf } from './report.js';
 
-/** Default number of findings to print. Files contain all of them. */
-const DEFAULT_LIMIT = 50;
-const DRAFT_NAMES = ['writeDecisions', 'writeCompanies'] as const;
+const DEFAULT_LIMIT = 5;
+const FINDING_STATUSES = STATUSES.filter((status) => status !== 'matched');
 
-/** A line of the JSON of `findings`. */
-export const schema = findingSchema.extend({
-  stale: z.boolean().optional().describe('Only in `findings`.'),
-});
+export const findingsCommand: DefineCommand = (run) =>
+  new Command('findings')
+    .summary('list what is not matched, and draft answers')
+    .description(
+      'Lists the first findings of each reason. --json writes all of them, one a line. Drafts are comments: they settle nothing until they are edited.',
+    )
+    .option('--model <path>', 'only this V3 model (repeatable)', repeatable)
+    .option('--company <id>', 'only this V3 company (repeatable)', repeatableId)
+    .option('--reason <reason>', 'only this reason (repeatable)', repeatable)
+    .addOption(new Option('--status <status>', 'only this status').choices(FINDING_STATUSES))
+    .option('--limit <n>', 'findings of each reason to show; 0: all', wholeNumber(0, 1e9), DEFAULT_LIMIT)
+    .option('--json <file>', 'write all findings as NDJSON (- is stdout)')
+    .option('--write-decisions <file>', 'draft decisions.csv for what a person can decide')
+    .option('--write-companies <file>', 'draft companies.csv for companies without a certain pair')
+    .addHelpText('after', '\nExample:\n  svc-migrate findings --write-decisions decisions.csv')
+    .action((options, command) => run(command, ['json'], (io) => findings(options, io)));
 
-/** `findings`: lists what is not matched, from the last finished remap; drafts `decisions.csv` and `companies.csv`. */
-export async function run(given: GivenTo<typeof findings>, io: Io): Promise<number> {
-  const { options } = given;
-  const config = await given.config();
+interface FindingsOptions {
+  readonly model?: readonly string[] | undefined;
+  readonly company?: readonly bigint[] | undefined;
+  readonly reason?: readonly string[] | undefined;
+  readonly status?: Status | undefined;
+  readonly limit: number;
+  readonly writeDecisions?: string | undefined;
+  readonly writeCompanies?: string | undefined;
+}
+
+async function findings(options: FindingsOptions, io: Io): Promise<Result> {
+  const config = await io.config();
   const narrowing = narrowingOf(options, config);
-  const filter = filterOf(options, narrowing);
-  // Files list every finding, and so does --verbose, or a reason `parent_…` that is asked for.
-  const isFolded = io.verbose !== true && !options.reason.some((one) => one.startsWith('parent_'));
-  const { limit, json, writeDecisions, writeCompanies } = options;
-  assertDrafts(options, config);
-  const text = await readLastRemap(config, narrowing.companies, io, async (db, facts) => {
-    if (json !== undefined) {
-      const found = () => readFindings(db, filter, limit === undefined || limit === 0 ? -1 : limit);
-      const rows = () => renderNdjson(found(), { stale: isRemapStale(facts) });
-      await writeOutput({ target: json, chunks: rows }, io);
-    }
-    const settings = [
-      ...(writeDecisions === undefined ? [] : await draftDecisions(db, filter, writeDecisions, config, io)),
-      ...(writeCompanies === undefined ? [] : await draftCompanies(db, filter, writeCompanies, config, io)),
-    ];
-    if (settings.length > 0) await writeText(io.stderr, [describeUse(settings, narrowing, io.flags)]);
-    if ((json ?? writeDecisions ?? writeCompanies) !== undefined) return null;
-    const shown = limit === 0 ? -1 : (limit ?? DEFAULT_LIMIT);
-    const rows = [...readFindings(db, { ...filter, foldsLineItems: isFolded }, shown)];
-    return renderFindings(rows, countOutcomes(db, filter), isFolded, io.width);
-  });
-  // A pager may keep stdout waiting for hours; the database is closed by now.
-  if (text !== null) await printText(text, io);
-  return 0;
-}
-
-/** A reason includes the children of its records; with `parent_` in front, only the children. */
-function filterOf({ status, reason }: OptionsOf<typeof findings>, narrowing: Narrowing): FindingFilter {
-  return {
+  const filter: FindingFilter = {
     ...scopeOf(narrowing),
-    statuses: status.length === 0 ? null : status,
-    reasons: reason.length === 0 ? null : reason.flatMap((one) => [one, `parent_${one}`]),
+    statuses: options.status === undefined ? null : [options.status],
+    reasons: options.reason?.flatMap(withParents) ?? null,
   };
-}
-
-function assertDrafts(options: OptionsOf<typeof findings>, config: Config): void {
-  const named = DRAFT_NAMES.flatMap((name) => {
-    const file = options[name];
-    return file === undefined ? [] : [[name, file] as const];
-  });
-  const [toStdout] = named.find(([, file]) => file === '-') ?? [];
-  if (toStdout !== undefined) throw new SvcError('usage', `${flagOf(toStdout)} writes a file, not stdout.`);
-  // A draft may be written to a configured file that does not exist yet.
-  assertTargets(
-    named.map(([, file]) => file),
-    ownFilesOf(config).filter((file) => existsSync(file)),
-  );
-  const existing = named.find(([, file]) => existsSync(file));
-  if (existing === undefined || options.force) return;
-  const [name, file] = existing;
-  const setting = settingOf(name, file, config);
-  const add = setting === null ? '' : `, add \`${setting}\` to the configuration`;
-  const hint = `Answer its questions${add}, and run \`svc-migrate remap\`. Or name another file, or replace this one with --force.`;
-  throw alreadyThere(file, hint);
-}
-
-/** The V4 records that a row's evidence names. Of children, only the id and the row's key are known. */
-function candidatesOf(
-  row: RemapRow,
-  findV4: ReturnType<typeof prepareFindV4>,
-  lookUp: Lookup,
-): readonly Candidate[] {
-  const place = { path: row.path, region: null, companyId: row.v4_company_id };
-  return listV4Candidates(row.evidence).flatMap((svcId) => {
-    const stored = row.path === '' ? findV4(row, svcId) : undefined;
-    if (stored === undefined && row.path === '') return [];
-    const { platformId = row.platform_id, uniqueId = null, deleted = 0n, latestMs = null } = stored ?? {};
-    const latest = latestMs === null ? null : Number(latestMs);
-    const { v3Id } = lookUp('v4', row.model, svcId, place);
-    return [{ svcId, platformId, uniqueId, deleted: deleted === 1n, latestMs: latest, v3Id }];
-  });
-}
-
-/** A draft, with its `settingOf`. */
-interface Draft {
-  readonly setting: string | null;
-}
-
-async function draftDecisions(
-  db: Db,
-  filter: FindingFilter,
-  target: string,
-  config: Config,
-  io: Io,
-): Promise<Draft[]> {
-  const findV4 = prepareFindV4(db);
-  const isDeleted = prepareIsDeleted(db);
-  const lookUp = prepareLookup(db);
-  let lines = 0;
-  let deletedIds = 0;
-  function* undecided(): Generator<Undecided> {
-    for (const row of listUndecided(db, filter)) {
-      const deleted = isDeleted(row);
-      if (deleted) deletedIds += 1;
-      else lines += 1;
-      yield { row, candidates: candidatesOf(row, findV4, lookUp), isDeleted: deleted };
+  const { assertUsableRemap, readStaleness } = await import('../store/readiness.js');
+  const { readRemapRun } = await import('../store/remap.js');
+  const { readDatabase } = await import('./read-database.js');
+  const { readFindingLines } = await import('./finding-lines.js');
+  return readDatabase(config, async (db) => {
+    assertUsableRemap(db, config, { allowIncomplete: true, allowStale: true });
+    assertCompanies(db, narrowing.companies);
+    const changes = readStaleness(db, config);
+    if (changes.length > 0) {
+      const text = `The remap is stale. Changed since it was built: ${changes.join(', ')}.`;
+      io.onProgress({ kind: 'note', level: 'warning', text });
     }
+    const sha256 = readRemapRun(db)?.sha256 ?? null;
+    const outputs = { json: () => readFindingLines(config, filter, sha256, changes.length > 0) };
+    const drafts = await writeDrafts(db, filter, options);
+    const text = drafts.length > 0 ? printDrafts(drafts) : await listFindings(db, config, filter, options);
+    return { exitCode: 0, text, outputs };
+  });
+}
+
+/** A reason and the line items of its records; with `parent_`, only these. @throws SvcError `usage` */
+function withParents(reason: string): string[] {
+  const bare = bareReason(reason);
+  if (!isReason(bare)) {
+    throw new SvcError('usage', `"${reason}" is not a reason${didYouMeanClause(reason, REASONS)}`, {
+      hint: 'The page `svc-migrate help reasons` lists them.',
+    });
   }
-  await writeOutput({ target, chunks: () => renderDecisionsDraft(DECISIONS_HEADER, undecided()) }, io);
-  const said = [`Wrote ${target}: ${countOf(lines, 'V3 id')} to decide.`, ...describeDeleted(deletedIds)];
-  await writeText(io.stderr, [wrapLines(said, io.width)]);
-  return lines === 0 ? [] : [{ setting: settingOf('writeDecisions', target, config) }];
+  return bare === reason ? [reason, `parent_${reason}`] : [reason];
 }
 
-async function draftCompanies(
+async function listFindings(
   db: Db,
+  { limits }: Config,
   filter: FindingFilter,
-  target: string,
-  config: Config,
-  io: Io,
-): Promise<Draft[]> {
-  const companies = listUnpaired(db, filter);
-  await writeOutput({ target, chunks: () => renderCompaniesDraft(COMPANIES_HEADER, companies) }, io);
-  const count = countOf(companies.length, 'V3 company', 'V3 companies');
-  await writeText(io.stderr, [`Wrote ${target}: ${count} to pair.\n`]);
-  return companies.length === 0 ? [] : [{ setting: settingOf('writeCompanies', target, config) }];
+  { limit, reason = [] }: FindingsOptions,
+): Promise<(style: Style) => string> {
+  const { countFindings, readFirstFindings } = await import('../store/findings.js');
+  const { readWindows } = await import('../store/report-rows.js');
+  const { renderFindings } = await import('../report/render-findings.js');
+  const { summarizeWindows } = await import('../report/timeline.js');
+  const isOfParents = reason.some((name) => name.startsWith('parent_'));
+  const rows = readFirstFindings(db, filter, limit === 0 ? Number.MAX_SAFE_INTEGER : limit, isOfParents);
+  const counts = countFindings(db, filter);
+  const newest = db.prepare<[], string | null>('select max(read_at) from stream').pluck().get();
+  const windows = summarizeWindows(readWindows(db, filter), Date.parse(newest ?? ''));
+  return ({ width }) => renderFindings({ rows, counts, windows, limits, width });
 }
 
-/** The setting that makes the remap use a draft; null if the configuration names the file already. */
-function settingOf(name: (typeof DRAFT_NAMES)[number], target: string, config: Config): string | null {
-  const file = relative(dirname(config.file), resolve(target));
-  const { match } = config.companies;
-  const isCompanies = name === 'writeCompanies';
-  const named = isCompanies ? typeof match !== 'string' && match.file : config.decisions;
-  if (named === resolve(target)) return null;
-  return JSON.stringify(isCompanies ? { companies: { match: { file } } } : { decisions: file }).slice(1, -1);
+interface Draft {
+  readonly written: string;
+  readonly next: string;
 }
 
-/** Tells how to make drafts take effect, and the command that asks the same questions. */
-function describeUse(drafts: readonly Draft[], narrowing: Narrowing, flags: string | undefined): string {
-  const settings = drafts.flatMap(({ setting }) => setting ?? []);
-  const name = settings.map((setting) => `  ${setting}\n`).join('');
-  const add = settings.length === 0 ? '' : `Then add to the configuration:\n${name}`;
-  const edit = 'A draft settles nothing until you edit it: remove the # from a line and replace its ?.\n';
-  const use = 'Then remap uses it. Or answer the same questions one by one:\n';
-  const next = shellLine([
-    'svc-migrate',
-    'decide',
-    ...scopeOptions({ models: narrowing.models, companies: narrowing.companies.map(String) }),
-  ]);
-  return `${edit}${add}${use}${addFlagsToNext(`Next: ${next}\n`, flags)}`;
+/** @throws SvcError `usage` if a file exists */
+async function writeDrafts(db: Db, filter: FindingFilter, options: FindingsOptions): Promise<Draft[]> {
+  const { COMPANIES_HEADER, DECISIONS_HEADER } = await import('../config/user-files.js');
+  const { draftCompanies, draftDecisions } = await import('../report/draft-answers.js');
+  const { createFile } = await import('../runtime/write-output.js');
+  const drafts: Draft[] = [];
+  const { writeDecisions, writeCompanies } = options;
+  if (writeDecisions !== undefined) {
+    const undecided = await listUndecided(db, filter);
+    await createFile(writeDecisions, draftDecisions(DECISIONS_HEADER, undecided));
+    const v3 = undecided.filter(({ row }) => row.v3_svc_id !== null).length;
+    const ids = `${countOf(v3, 'V3 id')} and ${countOf(undecided.length - v3, 'V4 id')}`;
+    drafts.push({
+      written: `Wrote ${writeDecisions}: ${ids} to decide.`,
+      next: `Edit ${writeDecisions}, name it as "decisions" in the configuration, and run \`svc-migrate remap\`.`,
+    });
+  }
+  if (writeCompanies !== undefined) {
+    const { readCompanies } = await import('../store/report-rows.js');
+    const { candidatesIn } = await import('../report/build-report.js');
+    const open = readCompanies(db, filter).filter(({ matchedBy }) => matchedBy === 'ambiguous');
+    const companies = open
+      .filter(({ v3CompanyId }) => v3CompanyId !== null)
+      .map((company) => ({ ...company, candidates: candidatesIn(company.note) }));
+    await createFile(writeCompanies, draftCompanies(COMPANIES_HEADER, companies));
+    drafts.push({
+      written: `Wrote ${writeCompanies}: ${countOf(companies.length, 'V3 company', 'V3 companies')} to pair.`,
+      next: `Edit ${writeCompanies}, set "companies": {"match": {"file": …}} to it, and run \`svc-migrate remap\`.`,
+    });
+  }
+  return drafts;
+}
+
+function printDrafts(drafts: readonly Draft[]): (style: Style) => string {
+  const lines = [...drafts.map(({ written }) => written), ...drafts.map(({ next }) => `Next: ${next}`)];
+  return ({ width }) => `${lines.flatMap((line) => wrapText(line, width)).join('\n')}\n`;
+}
+
+/**
+ * V3 ids that are ambiguous or whose key seems to have changed, the V4 ids left over beside them, and V4 ids without an
+ * explanation; with what they may be on the other side.
+ */
+async function listUndecided(db: Db, filter: FindingFilter): Promise<Undecided[]> {
+  const { iterateFindings, idsInEvidence, prepareFindStored, prepareFindTwin } = await import(
+    '../store/findings.js'
+  );
+  const { readCompanies } = await import('../store/report-rows.js');
+  const findStored = prepareFindStored(db);
+  const findTwin = prepareFindTwin(db);
+  const pairs = new Map(readCompanies(db, filter).map((pair) => [pair.v4CompanyId, pair]));
+  const decidable: readonly string[] = [...DECIDABLE_REASONS, 'unexplained'];
+  const reasons = filter.reasons?.filter((reason) => decidable.includes(reason)) ?? decidable;
+  const rows = [...iterateFindings(db, { ...filter, reasons })].flatMap((row): RemapRow[] => {
+    if (row.v3_svc_id !== null) return row.reason === 'unexplained' ? [] : [row];
+    const pair = pairs.get(row.v4_company_id);
+    const isPaired = pair !== undefined && pair.v3CompanyId !== null;
+    return isPaired ? [{ ...row, region: pair.region, v3_company_id: pair.v3CompanyId }] : [];
+  });
+  return rows.map((row) => {
+    const { model, path } = row;
+    const find = (generation: Generation, svcId: bigint) => {
+      const companyId = generation === 'v3' ? row.v3_company_id : row.v4_company_id;
+      const region = generation === 'v3' ? row.region : '';
+      if (path !== '' || companyId === null || region === null) return null;
+      return findStored({ generation, region, model, companyId, svcId }) ?? null;
+    };
+    const [own, other] = row.v3_svc_id === null ? (['v4', 'v3'] as const) : (['v3', 'v4'] as const);
+    const candidates = idsInEvidence(row.evidence, `${other}_svc_ids`).map((svcId) => ({
+      svcId,
+      stored: find(other, svcId),
+      twin: findTwin({ model, path, generation: other, svcId }),
+    }));
+    return { row, stored: find(own, must(row[`${own}_svc_id`])), candidates };
+  });
 }

@@ -1,151 +1,194 @@
+import { Command } from '@commander-js/extra-typings';
+import type { Config } from '../config/config.js';
 import { type Generation, parseSvcId } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { STATUSES } from '../reasons.js';
-import { assertStdout, writeStream, writeText } from '../runtime/write-output.js';
-import { assertCompleteRemap, isRemapStale, readReadiness } from '../store/readiness.js';
-import { EVERYTHING } from '../store/remap-rows.js';
-import { type Lookup, prepareLookup } from '../store/verified-remap.js';
-import { cutText } from '../text/text-layout.js';
-import * as z from '../zod.js';
-import { idScopeOf } from './catalogue/options.js';
-import type { lookup } from './catalogue/use-commands.js';
-import type { GivenTo, Io } from './command.js';
-import { readDatabase, warnOfIncomplete } from './database.js';
+import type { Answer, Lookup } from '../store/lookup.js';
+import type { DefineCommand, Io } from './command.js';
+import { idOption } from './options.js';
 
-const SEVERAL =
-  'Warning: several_records: these ids belong to records of several regions, companies or parents. --region and --company say which is meant; svc-migrate explain shows them.\n';
+export const lookupCommand: DefineCommand = (run) =>
+  new Command('lookup')
+    .summary('translate V3 ids to V4 ids, or back')
+    .description(
+      'Prints one line for each id, in the order given: the id, its id in the other generation or -, status and reason, separated by tabs. Exits with 1 if an id is not in the remap. For children, write the model as accounting/invoices#line_items.',
+    )
+    .argument('<model>', 'V3 path of the model')
+    .argument('[ids...]', 'ids to translate')
+    .option('--stdin', 'also read ids from stdin, one per line')
+    .option('--reverse', 'translate V4 ids to V3 ids')
+    .option('--region <name>', 'V3 region of the ids, if regions use the same ids')
+    .option('--company <id>', 'company of the ids: a V3 company, with --reverse a V4 company', idOption)
+    .option('--allow-incomplete', 'use a remap that was built before every list was read')
+    .option('--json <file>', 'write the answers as NDJSON (- is stdout)')
+    .addHelpText('after', '\nExample:\n  svc-migrate lookup accounting/invoices 1001 1002')
+    .action((model, ids, options, command) =>
+      run(command, ['json'], (io) => lookUp(model, ids, options, io)),
+    );
 
-/**
- * `lookup`: prints one line per id, in the order given: `id TAB other-id-or-minus TAB status/reason`, or NDJSON. Exits
- * with 1 if an id is not in the remap; an id without a V4 id is not a failure.
- */
-export async function run(given: GivenTo<typeof lookup>, io: Io): Promise<number> {
-  const { options } = given;
-  const config = await given.config();
-  const { model, path, region } = idScopeOf(options, config);
-  const place = { path: path ?? '', region, companyId: options.company ?? null };
-  const from = options.reverse ? 'v4' : 'v3';
-  const { ids, json: target } = options;
-  const input = options.stdin ? given.openInput() : undefined;
-  if (ids.length === 0 && input === undefined) {
+interface LookupOptions {
+  readonly stdin?: true | undefined;
+  readonly reverse?: true | undefined;
+  readonly region?: string | undefined;
+  readonly company?: bigint | undefined;
+  readonly allowIncomplete?: true | undefined;
+  readonly json?: string | undefined;
+}
+
+async function lookUp(model: string, words: readonly string[], options: LookupOptions, io: Io) {
+  const config = await io.config();
+  const place = parsePlace(config, model, options);
+  if (words.length === 0 && options.stdin !== true) {
     throw new SvcError('usage', 'No ids were given.', {
       hint: 'Name them after the model, or read them from stdin with --stdin.',
     });
   }
-  if (target === undefined) assertStdout();
+  const ids = words.map((word) => parseArgument(word));
+  const { assertUsableRemap, readReadiness } = await import('../store/readiness.js');
+  const { prepareLookup } = await import('../store/lookup.js');
+  const { writeOutput } = await import('../runtime/write-output.js');
+  const { readDatabase } = await import('./read-database.js');
   return readDatabase(config, async (db) => {
-    const facts = readReadiness(db, config, EVERYTHING);
-    if (!options.allowIncomplete) assertCompleteRemap(facts);
-    await warnOfIncomplete(facts, io);
-    const stale = isRemapStale(facts);
-    const find = prepareLookup(db);
-    let isAllKnown = true;
-    let isSeveral = false;
-    // Ids of children are often looked up as ids of records.
-    const children = path === null ? (config.models.find(({ v3 }) => v3 === model)?.children ?? []) : [];
-    let field: string | undefined;
-    const answer = (id: bigint) => {
-      const found = find(from, model, id, place);
-      if (found.status === 'unknown') {
-        isAllKnown = false;
-        field ??= children.find((one) => find(from, model, id, { ...place, path: one }).status !== 'unknown');
-      }
-      if (found.reason === 'several_records') isSeveral = true;
-      return target === undefined
-        ? renderAnswer(found, from)
-        : renderAnswerJson(found, { model, path: place.path }, stale);
-    };
-    await writeStream(target ?? '-', answerAll(ids, input, answer), io);
-    if (isSeveral) await writeText(io.stderr, [SEVERAL]);
-    if (field !== undefined)
-      await writeText(io.stderr, [
-        `Warning: some are ids of children: write the model as ${model}#${field}.\n`,
-      ]);
-    return isAllKnown ? 0 : 1;
+    const { allowIncomplete = false } = options;
+    assertUsableRemap(db, config, { allowIncomplete, allowStale: true });
+    const { changes } = readReadiness(db, config);
+    if (changes.length > 0)
+      warn(io, `The remap is stale. Changed since it was built: ${changes.join(', ')}.`);
+    const answers = createAnswers(prepareLookup(db), place);
+    const render =
+      options.json === undefined
+        ? renderLine
+        : (answer: Answer) => renderJsonLine(answer, place, changes.length > 0);
+    async function* lines(): AsyncGenerator<string> {
+      for await (const id of readIds(ids, options, io)) yield render(answers.find(id), place.from);
+    }
+    await writeOutput(options.json ?? '-', lines(), io);
+    for (const text of answers.warnings()) warn(io, text);
+    return { exitCode: answers.areAllKnown() ? 0 : 1 };
   });
 }
 
-async function* answerAll(
-  ids: readonly bigint[],
-  input: AsyncIterable<string | Uint8Array> | undefined,
-  answer: (id: bigint) => string,
-): AsyncGenerator<string> {
-  if (ids.length > 0) yield ids.map(answer).join('');
-  if (input === undefined) return;
+function warn(io: Io, text: string): void {
+  io.onProgress({ kind: 'note', level: 'warning', text });
+}
+
+/** The records that ids of a command line refer to. */
+interface Place {
+  readonly from: Generation;
+  readonly model: string;
+  /** '' for records, otherwise the children's field. */
+  readonly path: string;
+  readonly region: string | null;
+  readonly companyId: bigint | null;
+  /** Fields of the model that hold children. */
+  readonly children: readonly string[];
+}
+
+/** @throws SvcError `usage` for a model, field, region or company that does not exist */
+function parsePlace(config: Config, text: string, { reverse, region, company }: LookupOptions): Place {
+  const [model = '', path = ''] = text.split('#', 2);
+  const pair = config.models.find(({ v3 }) => v3 === model);
+  if (pair === undefined)
+    throw unknownName(
+      'model',
+      model,
+      config.models.map(({ v3 }) => v3),
+    );
+  if (path !== '' && !pair.children.includes(path))
+    throw unknownName(`field with children in ${model}`, path, pair.children);
+  const regions = config.v3.regions.map((endpoint) => endpoint.region);
+  if (region !== undefined && !regions.includes(region)) throw unknownName('region', region, regions);
+  return {
+    from: reverse === true ? 'v4' : 'v3',
+    model,
+    path,
+    region: region ?? null,
+    companyId: company ?? null,
+    children: pair.children,
+  };
+}
+
+function unknownName(what: string, name: string, names: readonly string[]): SvcError {
+  return new SvcError('usage', `The configuration has no ${what} "${name}".`, {
+    hint: names.length === 0 ? 'It has none.' : `It has ${names.join(', ')}.`,
+  });
+}
+
+/** Looks ids up and remembers what the answers have in common. */
+function createAnswers(find: Lookup, place: Place) {
+  const { from, model, path, children } = place;
+  let areAllKnown = true;
+  let isSeveral = false;
+  let field: string | undefined;
+  return {
+    find: (id: bigint): Answer => {
+      const answer = find(from, model, id, place);
+      if (answer.status === 'unknown') {
+        areAllKnown = false;
+        if (path === '')
+          field ??= children.find(
+            (name) => find(from, model, id, { ...place, path: name }).status !== 'unknown',
+          );
+      }
+      isSeveral ||= answer.reason === 'several_records';
+      return answer;
+    },
+    areAllKnown: () => areAllKnown,
+    warnings: () => [
+      ...(isSeveral
+        ? [
+            'several_records: an id belongs to records of several regions, companies or parents. Name one with --region or --company.',
+          ]
+        : []),
+      ...(field === undefined ? [] : [`Some are ids of children: write the model as ${model}#${field}.`]),
+    ],
+  };
+}
+
+async function* readIds(ids: readonly bigint[], { stdin }: LookupOptions, io: Io): AsyncGenerator<bigint> {
+  yield* ids;
+  if (stdin !== true) return;
+  const { createInterface } = await import('node:readline');
   let line = 0;
-  for await (const block of readLines(input)) {
-    let text = '';
-    for (const idText of block) {
-      line += 1;
-      const trimmed = idText.trim();
-      if (trimmed !== '') text += answer(parseLine(trimmed, line));
-    }
-    if (text !== '') yield text;
+  for await (const text of createInterface({ input: io.stdin, crlfDelay: Number.POSITIVE_INFINITY })) {
+    line += 1;
+    if (text.trim() !== '') yield parseLine(text.trim(), line);
   }
 }
 
-/** Lines as they arrive, a block at a time; the last line needs no line feed. */
-async function* readLines(input: AsyncIterable<string | Uint8Array>): AsyncGenerator<string[]> {
-  const decoder = new TextDecoder();
-  let rest = '';
-  for await (const chunk of input) {
-    const lines = (
-      rest + (typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true }))
-    ).split('\n');
-    rest = lines.pop() ?? '';
-    if (lines.length > 0) yield lines;
-  }
-  if (rest !== '') yield [rest];
+function parseArgument(word: string): bigint {
+  const id = parseSvcId(word);
+  if (id !== null) return id;
+  throw new SvcError('usage', `"${word.slice(0, 40)}" is not an id.`, {
+    hint: 'Ids are 64-bit integers in plain digits.',
+  });
 }
 
 function parseLine(text: string, line: number): bigint {
   const id = parseSvcId(text);
   if (id !== null) return id;
-  throw new SvcError('bad_input', `Line ${line} of the input is not an id: "${cutText(text, 40)}".`, {
+  throw new SvcError('bad_input', `Line ${line} of the input is not an id: "${text.slice(0, 40)}".`, {
     hint: 'Write one id per line: 64-bit integers in plain digits.',
     facts: { line },
   });
 }
 
-function renderAnswer(answer: ReturnType<Lookup>, from: Generation): string {
-  const { v3Id, v4Id, status, reason } = answer;
+function renderLine({ v3Id, v4Id, status, reason }: Answer, from: Generation): string {
   const [asked, other] = from === 'v3' ? [v3Id, v4Id] : [v4Id, v3Id];
   return `${asked}\t${other ?? '-'}\t${status}${reason === null ? '' : `/${reason}`}\n`;
 }
 
-const id = z
-  .string()
-  .regex(/^-?\d+$/)
-  .describe('A 64-bit integer as digits.');
-
-/** A line of the JSON of `lookup`. */
-export const schema = z.strictObject({
-  model: z.string(),
-  path: z.string().describe('Empty for records, for children the name of their field.'),
-  v3_svc_id: id.nullable(),
-  v4_svc_id: id.nullable(),
-  status: z.enum([...STATUSES, 'unknown']),
-  reason: z.string().nullable(),
-  region: z.string().nullable(),
-  v3_company_id: id.nullable(),
-  v4_company_id: id.nullable(),
-  stale: z.boolean().describe('Whether the export has changed since this remap was built.'),
-});
-
-function renderAnswerJson(
-  answer: ReturnType<Lookup>,
-  of: Pick<z.output<typeof schema>, 'model' | 'path'>,
-  stale: boolean,
-): string {
-  const line: z.output<typeof schema> = {
-    ...of,
-    v3_svc_id: answer.v3Id?.toString() ?? null,
-    v4_svc_id: answer.v4Id?.toString() ?? null,
+function renderJsonLine(answer: Answer, { model, path }: Place, stale: boolean): string {
+  const digits = (id: bigint | null) => (id === null ? null : String(id));
+  const line = {
+    model,
+    path,
+    v3_svc_id: digits(answer.v3Id),
+    v4_svc_id: digits(answer.v4Id),
     status: answer.status,
     reason: answer.reason,
     region: answer.region,
-    v3_company_id: answer.v3CompanyId?.toString() ?? null,
-    v4_company_id: answer.v4CompanyId?.toString() ?? null,
+    v3_company_id: digits(answer.v3CompanyId),
+    v4_company_id: digits(answer.v4CompanyId),
     stale,
   };
   return `${JSON.stringify(line)}\n`;

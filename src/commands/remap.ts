@@ -1,51 +1,54 @@
-import type { Config } from '../config/config.js';
-import { SvcError } from '../errors.js';
-import { writeText } from '../runtime/write-output.js';
-import { countOutcomes } from '../store/finding-rows.js';
-import { isExported, readReadiness } from '../store/readiness.js';
-import { EVERYTHING } from '../store/remap-rows.js';
+import { Command } from '@commander-js/extra-typings';
+import { type Config, digestInputFiles } from '../config/config.js';
+import type { Decision, NamedCompanyPair } from '../domain.js';
+import type { RemapSummary } from '../match/build-remap.js';
 import { countOf } from '../text/numbers.js';
-import type { Given, Io } from './command.js';
-import { readDatabase } from './database.js';
-import { rebuildRemap } from './rebuild-remap.js';
-import { describeOutcomes } from './status.js';
-import { printText } from './with-outputs.js';
+import type { DefineCommand, Io } from './command.js';
+import { writeDatabase } from './write-database.js';
 
-/** `remap`: joins the two exports, rebuilds the remap table, and prints its counts. */
-export async function run(given: Given<unknown>, io: Io): Promise<number> {
-  const config = await given.config();
-  await assertBothExported(config);
-  const summary = await rebuildRemap(config, io);
-  const { unfinishedStreams: open } = summary;
-  if (open > 0) {
-    const text = `Warning: ${countOf(open, 'list was', 'lists were')} not read to the end; records that depend on them have the reason scope_incomplete.`;
-    await writeText(io.stderr, [`${text} → svc-migrate run\n`]);
-  }
-  const outcomes = await readDatabase(config, async (db) => countOutcomes(db, null));
-  await printText(renderRemapSummary(summary.sha256, describeOutcomes(outcomes)), io);
-  return 0;
-}
-
-async function assertBothExported(config: Config): Promise<void> {
-  const facts = await readDatabase(config, async (db) => readReadiness(db, config, EVERYTHING));
-  for (const generation of ['v3', 'v4'] as const) {
-    if (isExported(facts, generation)) continue;
-    throw new SvcError(
-      'incomplete',
-      `${generation.toUpperCase()} was not exported yet: there is nothing to join.`,
-      {
-        hint: `Run \`svc-migrate export ${generation}\` first.`,
-      },
+export const remapCommand: DefineCommand = (run) =>
+  new Command('remap')
+    .summary('join both on (model, company, platform_id)')
+    .description(
+      'Rebuilds the whole remap from what is in the database, in one transaction. Needs no network.',
+    )
+    .addHelpText('after', '\nExample:\n  svc-migrate remap')
+    .action((_, command) =>
+      run(command, [], async (io) => {
+        const config = await io.config();
+        const summary = await rebuildRemap(config, await readAnswers(config), io);
+        return { exitCode: 0, text: () => renderSummary(summary) };
+      }),
     );
-  }
+
+/** What people settled, with the digests of the files that say it. */
+export interface Answers {
+  readonly named: readonly NamedCompanyPair[];
+  readonly decisions: readonly Decision[];
+  readonly inputs: Readonly<Record<string, string>>;
 }
 
-function renderRemapSummary(sha256: string, outcomes: readonly string[]): string {
-  return [
-    'Every exported record and line item is accounted for:',
-    ...outcomes,
-    `sha256 ${sha256}`,
-    'Next: svc-migrate check',
-    '',
-  ].join('\n');
+/** Reads companies.csv and decisions.csv. @throws SvcError `bad_input` with every problem */
+export async function readAnswers(config: Config): Promise<Answers> {
+  const { readCompaniesFile, readDecisionsFile } = await import('../config/user-files.js');
+  // The digests come first: a file that changes meanwhile makes the remap stale.
+  const inputs = digestInputFiles(config);
+  return { inputs, named: await readCompaniesFile(config), decisions: await readDecisionsFile(config) };
+}
+
+/** Replaces the remap. A signal ends the process at once; the earlier remap stays. */
+export async function rebuildRemap(config: Config, answers: Answers, io: Io): Promise<RemapSummary> {
+  const { buildRemap } = await import('../match/build-remap.js');
+  const { assertSameExport } = await import('../store/fingerprint.js');
+  io.onProgress({ kind: 'stage', name: 'remap' });
+  const { clock, onProgress } = io;
+  return writeDatabase(config, 'write', (db) => {
+    assertSameExport(db, config);
+    return io.runUninterruptible(() => buildRemap({ ...answers, db, config, clock, onProgress }));
+  });
+}
+
+function renderSummary({ rows, isComplete }: RemapSummary): string {
+  const state = isComplete ? '' : ' Not every list was read in full.';
+  return `The remap has ${countOf(rows, 'row')}.${state}\nNext: svc-migrate ${isComplete ? 'check' : 'run'}\n`;
 }

@@ -1,53 +1,50 @@
-import { loadKeys } from '../config/api-keys.js';
+import { Command } from '@commander-js/extra-typings';
+import { GENERATIONS } from '../domain.js';
 import { EXIT_BY_CODE } from '../errors.js';
-import { renderAnnotations } from '../report/render-ci.js';
-import type { run as definition } from './catalogue/run-commands.js';
-import type { GivenTo, Io } from './command.js';
-import {
-  type ExportCommandOptions,
-  type Exported,
-  exportInThread,
-  exportOptions,
-  throwWorst,
-  warn,
-} from './export.js';
-import { withAnnotations } from './github-actions.js';
-import { loadRemapInputs, rebuildRemap } from './rebuild-remap.js';
-import { judgeRemap, outputsOf } from './report.js';
+import type { ExportSummary } from '../export/run-export.js';
+import { judgeRemap } from './check.js';
+import type { DefineCommand, Io } from './command.js';
+import { exportGenerations, requestOf } from './export.js';
+import { durationMs, repeatable, repeatableId } from './options.js';
+import { readAnswers, rebuildRemap } from './remap.js';
+import { REPORT_OUTPUTS } from './report.js';
 
-export { reportSchema as schema } from '../report/report-schema.js';
+export const runCommand: DefineCommand = (run) =>
+  new Command('run')
+    .summary('export of both at the same time, remap, check')
+    .description(
+      'The whole migration up to the report. After an incomplete export it continues, so that the report shows what is known, and exits with 4.',
+    )
+    .option('--model <path>', 'only this V3 model (repeatable)', repeatable)
+    .option('--company <id>', 'only this company (repeatable)', repeatableId)
+    .option('--restart', 'read everything again from the start')
+    .option('--wait', 'wait until the backfill of V4 has settled before reading V4')
+    .option('--settle <duration>', 'with --wait: how long all counts must stay the same', durationMs, 300_000)
+    .option('--wait-timeout <duration>', 'with --wait: longest time to wait', durationMs, 7_200_000)
+    .option('--json <file>', 'write the report as JSON (- is stdout)')
+    .option('--ndjson <file>', 'write every finding, one a line')
+    .option('--markdown <file>', 'write the report as Markdown')
+    .option('--html <file>', 'write the report as one HTML page')
+    .option('--junit <file>', 'write limits and lists as JUnit XML')
+    .addHelpText('after', '\nExample:\n  svc-migrate run --html report.html')
+    .action((options, command) =>
+      run(command, REPORT_OUTPUTS, async (io) => {
+        const config = await io.config();
+        const request = requestOf(options, config, GENERATIONS);
+        // A mistake in these files shows before hours of reading.
+        const answers = await readAnswers(config);
+        warnOrThrow(await exportGenerations(request, config, io), io);
+        await rebuildRemap(config, answers, io);
+        return judgeRemap(io, config, request);
+      }),
+    );
 
-/** Exit code of errors that leave an export incomplete but do not stop `run`. */
-const INCOMPLETE = EXIT_BY_CODE.incomplete;
-
-/**
- * `run`: export of both generations, remap and check. Continues after an incomplete export, so that the report shows what is
- * known.
- */
-export async function run(given: GivenTo<typeof definition>, io: Io): Promise<number> {
-  return withAnnotations(io, renderAnnotations, async (onReport) => {
-    const read = exportOptions(given.options, await given.config());
-    const options = { ...read, outputs: outputsOf(given.options), onReport };
-    loadKeys(options.config, io.env);
-    loadRemapInputs(options.config);
-    await runExports(options, io);
-    await rebuildRemap(options.config, io);
-    return judgeRemap(options, io);
-  });
-}
-
-/**
- * Exports both generations at the same time. Lists that cannot be read are warnings, and appear in the report.
- *
- * @throws SvcError for anything but an incomplete export
- */
-export async function runExports(options: ExportCommandOptions, io: Io): Promise<void> {
-  // The report that follows knows the companies of both, and refuses one that neither has.
-  const ended = await exportInThread(['v3', 'v4'], 'run', { ...options, mayBeEmpty: true }, io);
-  const isIncomplete = ({ error }: Exported) => error?.exitCode === INCOMPLETE;
-  for (const one of ended.filter(isIncomplete)) await warn(one, io);
-  await throwWorst(
-    ended.filter((one) => !isIncomplete(one)),
-    io,
-  );
+/** The errors of incomplete exports are warnings, since the report names what is missing; others are thrown. */
+function warnOrThrow({ generations }: ExportSummary, io: Io): void {
+  for (const { generation, error } of generations) {
+    if (error === null) continue;
+    if (error.exitCode !== EXIT_BY_CODE.incomplete) throw error;
+    const text = `${generation.toUpperCase()} was not read in full. ${error.message}`;
+    io.onProgress({ kind: 'note', level: 'warning', text });
+  }
 }

@@ -1,110 +1,50 @@
-import type { Config } from '../config/config.js';
-import type { Outcome } from '../domain.js';
-import { createLiveReader } from '../inspect/live-records.js';
-import {
-  judgeVerify,
-  renderVerify,
-  renderVerifyJson,
-  type VerifyResult,
-  verifyRemap,
-} from '../inspect/verify/verify-remap.js';
-import { readOutcome } from '../report/build-report.js';
-import { count, findingSchema, id } from '../report/report-schema.js';
-import * as z from '../zod.js';
-import { withMaxWait } from './catalogue/options.js';
-import type { verify } from './catalogue/use-commands.js';
-import type { GivenTo, Io } from './command.js';
-import { assertRemapIntact, readDatabase, withOwnerNote } from './database.js';
-import { withApi } from './with-api.js';
-import { writeResult } from './with-outputs.js';
+import { Command } from '@commander-js/extra-typings';
+import type { DefineCommand } from './command.js';
+import { wholeNumber } from './options.js';
 
-const pairSide = z
-  .strictObject({
-    company_id: id,
-    platform_id: z.string().nullable(),
-    platform_unique_id: z.string().nullable(),
-    deleted: z.boolean(),
-  })
-  .nullable();
+const DEFAULT_SAMPLE = 200;
 
-/** The JSON of `verify`. */
-export const schema = z.strictObject({
-  schemaVersion: z.literal(1),
-  exitCode: z.exitCodeSchema,
-  remap: z.strictObject({ builtAt: z.string(), sha256: z.string() }),
-  contradictions: z
-    .array(
-      z.strictObject({
-        code: z.string(),
-        total: count,
-        first: z.array(z.looseObject({ model: z.string() })),
-      }),
+export const verifyCommand: DefineCommand = (run) =>
+  new Command('verify')
+    .summary('read pairs from both APIs again and compare their keys')
+    .description(
+      'Reads mapped pairs from V4 by id again, and from V3 where a filter can find them: their platform_ids must agree. Shows fields that differ. Exits with 1 if a pair is wrong, 4 if some could not be read, 5 if there is none.',
     )
-    .describe('Between the remap and the export.'),
-  coverage: z.strictObject({
-    kind: z.enum(['all', 'sample']),
-    pairs: count,
-    matched: count,
-    strata: count,
-    drawn: count,
-  }),
-  agree: count,
-  disagree: count,
-  gone: count,
-  deletedSince: count,
-  failed: count,
-  unread: count,
-  firstError: z.string().nullable(),
-  disagreements: z.array(
-    z.strictObject({
-      code: z.string(),
-      ...findingSchema.omit({ evidence: true, matched_by: true }).shape,
-      v3_company_id: id,
-      v4_company_id: id,
-      v3: pairSide,
-      v4: pairSide,
-    }),
-  ),
-});
-
-/**
- * `verify`: checks the remap against the export and, pair by pair, against both APIs. Exits with 0 if all agree, 1 if
- * something differs, 4 if some pairs could not be read, 5 if there is no pair.
- */
-export async function run({ options, config: loadConfig }: GivenTo<typeof verify>, io: Io): Promise<number> {
-  const { json: target, all, sample } = options;
-  const config = withMaxWait(await loadConfig(), options);
-  const { result, gate } = await verifyPairs(config, all ? null : sample, io);
-  const apply = config.apply.targets.length > 0 ? 'svc-migrate apply plan' : 'svc-migrate help apply';
-  const next = gate === 'pass' ? apply : 'svc-migrate check';
-  const json = () => renderVerifyJson(result);
-  await writeResult(target, { json, text: () => renderVerify(result, io.width, next) }, io);
-  return judgeVerify(result);
-}
-
-/** The pairs compared, and what `check` says of the remap that they are from. */
-function verifyPairs(
-  config: Config,
-  sample: number | null,
-  io: Io,
-): Promise<{ readonly result: VerifyResult; readonly gate: Outcome }> {
-  io.onProgress({ kind: 'stage', name: 'verify' });
-  return withApi(config, io, (api) =>
-    readDatabase(config, async (db) => {
-      await assertRemapIntact(db, io);
-      const reader = createLiveReader(api, config);
-      const hold = { file: config.database, command: 'verify', nowMs: io.clock.now() };
-      const result = await withOwnerNote(hold, () =>
-        verifyRemap({
-          db,
-          config,
-          reader,
-          sample,
-          onProgress: io.onProgress,
-          runUninterruptible: io.runUninterruptible,
-        }),
-      );
-      return { result, gate: readOutcome(db, { config, nowMs: io.clock.now() }) };
-    }),
-  );
-}
+    .option(
+      '--sample <n>',
+      'pairs to read, some of each model and company',
+      wholeNumber(1, 100_000),
+      DEFAULT_SAMPLE,
+    )
+    .option('--json <file>', 'write the result as JSON (- is stdout)')
+    .addHelpText('after', '\nExample:\n  svc-migrate verify --sample 1000')
+    .action(({ sample }, command) =>
+      run(command, ['json'], async (io) => {
+        const config = await io.config();
+        const { createApi } = await import('../api/client.js');
+        const { loadKeys, listSecrets } = await import('../config/api-keys.js');
+        const { verifyPairs } = await import('../inspect/verify.js');
+        const { renderVerification } = await import('../inspect/render-verification.js');
+        const { assertUsableRemap } = await import('../store/readiness.js');
+        const { verifyRemap } = await import('../store/verify-remap.js');
+        const { readDatabase } = await import('./read-database.js');
+        io.onProgress({ kind: 'stage', name: 'verify' });
+        const result = await readDatabase(config, async (db) => {
+          assertUsableRemap(db, config, { allowIncomplete: true });
+          verifyRemap(db);
+          const [keys, secrets] = [await loadKeys(config, io.env), await listSecrets(config, io.env)];
+          const { env, signal, onProgress } = io;
+          const api = createApi({ config, keys, secrets, env, signal, onProgress });
+          try {
+            return await verifyPairs({ db, config, api, sample, onProgress });
+          } finally {
+            await api.close();
+          }
+        });
+        return {
+          exitCode: result.exitCode,
+          json: result,
+          text: (style) => renderVerification(result, style.width),
+        };
+      }),
+    );

@@ -1,13 +1,13 @@
-import { closeSync, existsSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { platform } from 'node:os';
 import { isAbsolute } from 'node:path';
 import type { Env, Generation } from '../domain.js';
-import { describeFileError, SvcError } from '../errors.js';
+import { describeFileError, orError, SvcError } from '../errors.js';
+import { readInput } from '../runtime/read-input.js';
 import type { Config, Endpoint } from './config.js';
 
 /** The API keys. They are stored nowhere else: not in `Config`, in messages or on disk. */
 export interface ApiKeys {
-  /** By region. */
   readonly v3: ReadonlyMap<string, string>;
   /** '' if only V3 keys were requested. */
   readonly v4: string;
@@ -15,6 +15,7 @@ export interface ApiKeys {
 
 /** Maximum length of a key: common servers refuse longer headers. */
 const MAX_KEY_CHARS = 8192;
+const MAX_BYTES = 1_048_576;
 
 /**
  * Reads the keys that the configuration refers to, from environment variables or files.
@@ -22,44 +23,41 @@ const MAX_KEY_CHARS = 8192;
  * @throws SvcError `config`, naming the variable or file, if a key is missing, empty, readable by others, or not usable
  * in a header
  */
-export function loadKeys(
+export async function loadKeys(
   config: Config,
   env: Env,
   generations: readonly Generation[] = ['v3', 'v4'],
-): ApiKeys {
-  const regions = generations.includes('v3') ? config.v3.regions : [];
-  return {
-    v3: new Map(regions.map((endpoint) => [endpoint.region, loadKey(endpoint, config, env)])),
-    v4: generations.includes('v4') ? loadKey(config.v4, config, env) : '',
-  };
+): Promise<ApiKeys> {
+  const v3 = new Map<string, string>();
+  for (const endpoint of generations.includes('v3') ? config.v3.regions : []) {
+    v3.set(endpoint.region, await loadKey(endpoint, config, env));
+  }
+  return { v3, v4: generations.includes('v4') ? await loadKey(config.v4, config, env) : '' };
 }
 
 /** Every readable key that the configuration refers to, for removal from messages. */
-export function listSecrets(config: Config, env: Env): string[] {
-  return [...config.v3.regions, config.v4].flatMap((endpoint) => {
-    try {
-      return [loadKey(endpoint, config, env)];
-    } catch (error) {
-      // The command that needs this key reports the problem.
-      if (error instanceof SvcError) return [];
-      throw error;
-    }
-  });
+export async function listSecrets(config: Config, env: Env): Promise<string[]> {
+  const secrets: string[] = [];
+  for (const endpoint of [...config.v3.regions, config.v4]) {
+    // The command that needs this key reports the problem.
+    const key = await orError(() => loadKey(endpoint, config, env));
+    if (!(key instanceof SvcError)) secrets.push(key);
+  }
+  return secrets;
 }
 
-/** The key of one endpoint. Throws as `loadKeys` does. */
-export function loadKey({ keySource: source }: Endpoint, config: Config, env: Env): string {
+export async function loadKey({ keySource: source }: Endpoint, config: Config, env: Env): Promise<string> {
   const owner = ownersOf(source, config);
   const isFile = isAbsolute(source);
-  const key = isFile ? readKeyFile(source, owner).replace(/\r?\n$/, '') : (env[source] ?? '');
-  if (key === '') {
-    const what = isFile
-      ? `The key file ${source} of ${owner} is empty.`
-      : `The API key of ${owner} is missing: ${source} is not set.`;
-    const hint = isFile
-      ? 'Put the key into it.'
-      : `${mentionEnvFile()}Set the environment variable, such as: export ${source}=… (the dashboard lists your keys).`;
-    throw new SvcError('config', what, { hint });
+  const key = isFile ? (await readKeyFile(source, owner)).replace(/\r?\n$/, '') : env[source];
+  if (key === undefined || key === '') {
+    throw isFile
+      ? new SvcError('config', `The key file ${source} of ${owner} is empty.`, {
+          hint: 'Put the key into it.',
+        })
+      : new SvcError('config', `The API key of ${owner} is missing: ${source} is not set.`, {
+          hint: `${mentionEnvFile()}Set the environment variable, such as: export ${source}=… (the dashboard lists your keys).`,
+        });
   }
   if (key.length <= MAX_KEY_CHARS && /^[\x21-\x7e]+$/.test(key)) return key;
   throw new SvcError('config', `The API key of ${owner} in ${source} cannot be sent in a header.`, {
@@ -86,26 +84,18 @@ function mentionEnvFile(): string {
     : '';
 }
 
-function readKeyFile(file: string, owner: string): string {
-  let fd: number | null = null;
+async function readKeyFile(file: string, owner: string): Promise<string> {
+  const open = `The key file ${file} of ${owner} can be read by others.`;
   try {
-    fd = openSync(file, 'r');
-    // Checks the open file, which nobody can replace in between. Windows has no such modes.
-    const isPrivate = (fstatSync(fd).mode & 0o077) === 0 || platform() === 'win32';
-    if (isPrivate) return readFileSync(fd, 'utf8');
+    return await readInput(file, MAX_BYTES, async (handle) => {
+      const { mode } = await handle.stat();
+      // Windows has no such modes.
+      if ((mode & 0o077) === 0 || platform() === 'win32') return;
+      throw new SvcError('config', open, { hint: `Run: chmod 600 ${file}` });
+    });
   } catch (cause) {
-    throw new SvcError(
-      'config',
-      `The key file ${file} of ${owner} cannot be read: ${describeFileError(cause)}.`,
-      {
-        hint: 'Check apiKeyFile in the configuration.',
-        cause,
-      },
-    );
-  } finally {
-    if (fd !== null) closeSync(fd);
+    if (cause instanceof SvcError) throw new SvcError('config', cause.message, { hint: cause.hint, cause });
+    const sentence = `The key file ${file} of ${owner} cannot be read: ${describeFileError(cause)}.`;
+    throw new SvcError('config', sentence, { hint: 'Check apiKeyFile in the configuration.', cause });
   }
-  throw new SvcError('config', `The key file ${file} of ${owner} can be read by others.`, {
-    hint: `Run: chmod 600 ${file}`,
-  });
 }

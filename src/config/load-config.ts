@@ -1,24 +1,16 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
-import {
-  getNodeValue,
-  type Node,
-  type ParseError,
-  parse,
-  parseTree,
-  printParseErrorCode,
-} from 'jsonc-parser';
+import { getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
 import type { Env } from '../domain.js';
 import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
-import { shellLine } from '../text/escape.js';
-import { filesOf, resolveTarget } from './apply-targets.js';
+import { readInput } from '../runtime/read-input.js';
+import { isLoopback } from '../text/addresses.js';
+import { didYouMeanClause } from '../text/suggest.js';
+import { resolveTarget } from './apply-targets.js';
 import type { Config, Endpoint } from './config.js';
-import { findCrossProblems } from './cross-checks.js';
-import { type ConfigText, configError, describeIssue, lineOf, type Problem, problemsOf } from './problems.js';
+import { type ConfigText, configError, lineOf, type Problem, problemsOf, unknownKey } from './problems.js';
 import {
   configSchema,
-  DEFAULT_CONFIG_FILES,
-  DEFAULT_DATABASE,
   DEFAULT_MODELS,
   DEFAULT_V3_KEY_ENV,
   DEFAULT_V4_KEY_ENV,
@@ -26,12 +18,14 @@ import {
 } from './settings.js';
 
 const DAY_MS = 86_400_000;
+const MAX_BYTES = 16 * 1_048_576;
 
-/** Settings given on the command line. */
+/** Read where no file is named: the first that exists; `init` writes the first. */
+export const DEFAULT_CONFIG_FILES = ['svc-migrate.config.jsonc', 'svc-migrate.config.json'] as const;
+
+/** Settings given on the command line: `--config` and `--db`. */
 export interface ConfigFlags {
-  /** `--config`. */
   readonly config?: string | undefined;
-  /** `--db`. */
   readonly db?: string | undefined;
 }
 
@@ -39,34 +33,24 @@ export interface ConfigFlags {
  * Loads the configuration from defaults, file, environment (`SVC_MIGRATE_CONFIG`, `SVC_MIGRATE_DB`) and flags; later
  * ones override earlier ones. Paths in the file are relative to it, others to the working directory.
  *
- * `nowMs`: the time that `backfill.days` is subtracted from. `isWithoutTargets`: leave out `limits` and `apply` if the
- * configuration has a mistake.
- *
+ * @param given `nowMs`: the time that `backfill.days` is subtracted from
  * @throws SvcError `config`, naming every problem with its path
  */
-export function loadConfig(given: {
+export async function loadConfig(given: {
   readonly env: Env;
   readonly flags?: ConfigFlags;
   readonly nowMs: number;
-  readonly isWithoutTargets?: boolean;
-}): Config {
-  const { env, flags = {}, nowMs, isWithoutTargets = false } = given;
-  const { source, value } = parseConfigFile(findConfigFile(env, flags.config));
-  const read = () => parseConfig(source, value, nowMs, flags.db ?? (env['SVC_MIGRATE_DB'] || undefined));
-  if (!isWithoutTargets || typeof value !== 'object' || value === null) return read();
-  try {
-    return read();
-  } catch {
-    Object.assign(value, { limits: undefined, apply: undefined });
-    return { ...read(), possibleInputs: listNamedFiles(source.file) };
-  }
+}): Promise<Config> {
+  const { env, flags = {}, nowMs } = given;
+  const { source, value } = await readConfigFile(findConfigFile(env, flags.config));
+  return parseConfig(source, value, nowMs, flags.db ?? (env['SVC_MIGRATE_DB'] || undefined));
 }
 
 /** The configuration file that is named by `--config` or the environment, or else found in the working directory. */
 export function findConfigFile(env: Env, named: string | undefined): string {
-  const [usual, ...others] = DEFAULT_CONFIG_FILES;
-  const found = [usual, ...others].find((name) => existsSync(name));
-  return resolve(named ?? (env['SVC_MIGRATE_CONFIG'] || (found ?? usual)));
+  const [usual] = DEFAULT_CONFIG_FILES;
+  const existing = DEFAULT_CONFIG_FILES.find((name) => existsSync(name));
+  return resolve(named ?? (env['SVC_MIGRATE_CONFIG'] || (existing ?? usual)));
 }
 
 /** Parses a configuration that is already a value; `file` is only the base of relative paths. */
@@ -75,10 +59,46 @@ export function parseConfigValue(value: unknown, file: string, nowMs: number): C
 }
 
 function parseConfig(source: ConfigText, value: unknown, nowMs: number, database?: string): Config {
-  const parsed = configSchema.safeParse(value, { error: describeIssue });
-  const problems = [...problemsOf(parsed.error?.issues ?? []), ...findCrossProblems(value)];
-  if (!parsed.success || problems.length > 0) throw configError(source, problems);
-  return resolveSettings(parsed.data, source.file, nowMs, database);
+  const { data, error } = configSchema.safeParse(value);
+  const problems = [
+    ...findPrototypeKeys(value, []),
+    ...(data === undefined ? problemsOf(error.issues) : findCrossProblems(data)),
+  ];
+  if (data === undefined || problems.length > 0) throw configError(source, problems);
+  return resolveSettings(data, source.file, nowMs, database);
+}
+
+/** Keys that are no members of their object: `__proto__`, which validators pass over. */
+function findPrototypeKeys(value: unknown, path: Problem['path']): Problem[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) => {
+    const at = [...path, Array.isArray(value) ? Number(key) : key];
+    return key === '__proto__' ? [{ path: at, message: unknownKey(key) }] : findPrototypeKeys(member, at);
+  });
+}
+
+function findCrossProblems({ v3, v4, http, limits, models }: Settings): Problem[] {
+  const problems: Problem[] = [];
+  const endpoints = [
+    ...Object.entries(v3.regions).map(([region, { baseUrl }]) => ({
+      path: ['v3', 'regions', region, 'baseUrl'],
+      baseUrl,
+    })),
+    { path: ['v4', 'baseUrl'], baseUrl: v4.baseUrl },
+  ];
+  for (const { path, baseUrl } of endpoints) {
+    const { protocol, hostname } = new URL(baseUrl);
+    if (protocol !== 'http:' || isLoopback(hostname) || http.allowHttp) continue;
+    const message = 'would send the key over plain http: use https, or accept this with http.allowHttp';
+    problems.push({ path, message });
+  }
+  const paths = (models ?? DEFAULT_MODELS).map((model) => model.v3);
+  for (const model of Object.keys(limits.models)) {
+    if (paths.includes(model)) continue;
+    const message = `is not a configured model${didYouMeanClause(model, paths)}`;
+    problems.push({ path: ['limits', 'models', model], message });
+  }
+  return problems;
 }
 
 /** `database`: from flag or environment; it overrides the file. */
@@ -91,23 +111,21 @@ function resolveSettings(
   const folder = dirname(file);
   const { match } = companies;
   const { since, days, dateFields } = backfill;
-  const { includeDeleted, companyIdField, eventTypeField } = v4;
   return {
     ...settings,
     file,
     database: database === undefined ? resolve(folder, settings.database) : resolve(database),
     v3: {
-      regions: Object.entries(v3.regions).map(([region, own]) =>
-        resolveEndpoint(region, { ...v3, ...own }, DEFAULT_V3_KEY_ENV, folder),
+      regions: Object.entries(v3.regions).map(([region, endpoint]) =>
+        resolveEndpoint(region, { ...v3, ...endpoint }, DEFAULT_V3_KEY_ENV, folder),
       ),
       companies: v3.companies,
     },
     v4: {
       ...resolveEndpoint('', v4, DEFAULT_V4_KEY_ENV, folder),
-      includeDeleted,
+      includeDeleted: v4.includeDeleted,
       companies: v4.companies,
-      companyIdField,
-      eventTypeField,
+      companyIdField: v4.companyIdField,
     },
     models: models ?? DEFAULT_MODELS,
     companies: {
@@ -117,7 +135,7 @@ function resolveSettings(
     decisions: decisions === null ? null : resolve(folder, decisions),
     backfill: {
       sinceMs: since ?? (days === undefined ? null : nowMs - days * DAY_MS),
-      isRelative: since === undefined && days !== undefined,
+      ...(days === undefined ? {} : { days }),
       dateFields,
     },
     apply: { ...apply, targets: apply.targets.map((target) => resolveTarget(target, folder)) },
@@ -125,69 +143,68 @@ function resolveSettings(
   };
 }
 
-function resolveEndpoint(
-  region: string,
-  { baseUrl, apiKeyEnv, apiKeyFile, pageSize, concurrency, requestsPerSecond }: EndpointSettings,
-  keyEnv: string,
-  folder: string,
-): Endpoint {
-  const keySource = apiKeyFile === undefined ? (apiKeyEnv ?? keyEnv) : resolve(folder, apiKeyFile);
-  return { region, baseUrl, keySource, pageSize, concurrency, requestsPerSecond };
-}
-
 type EndpointSettings = Pick<
   Settings['v4'],
   'baseUrl' | 'apiKeyEnv' | 'apiKeyFile' | 'pageSize' | 'concurrency' | 'requestsPerSecond'
 >;
+
+function resolveEndpoint(
+  region: string,
+  { baseUrl, apiKeyEnv, apiKeyFile, pageSize, concurrency, requestsPerSecond }: EndpointSettings,
+  defaultEnv: string,
+  folder: string,
+): Endpoint {
+  const keySource = apiKeyFile === undefined ? (apiKeyEnv ?? defaultEnv) : resolve(folder, apiKeyFile);
+  return { region, baseUrl, keySource, pageSize, concurrency, requestsPerSecond };
+}
 
 /**
  * Parses a configuration file. Comments and trailing commas are allowed.
  *
  * @throws SvcError `config` for a missing or unreadable file, a syntax error (with its position) or a repeated key
  */
-function parseConfigFile(file: string): { readonly source: ConfigText; readonly value: unknown } {
-  const text = readConfigText(file);
+async function readConfigFile(
+  file: string,
+): Promise<{ readonly source: ConfigText; readonly value: unknown }> {
+  const text = await readConfigText(file);
   try {
     const errors: ParseError[] = [];
     const tree = parseTree(text, errors, { allowTrailingComma: true });
     const source = { file, text, tree };
     if (tree === undefined) {
-      const init = shellLine(['svc-migrate', 'init', '--force', '--config', file]);
-      const hint = `Run \`${init}\` to write a new one.`;
-      throw new SvcError('config', `${file} is empty.`, { hint });
+      throw new SvcError('config', `${file} is empty.`, { hint: 'Delete it and run `svc-migrate init`.' });
     }
     const [first] = errors;
     if (first !== undefined) throw syntaxError(source, first);
-    const repeated = findRepeatedKeys(text, tree, []);
-    if (repeated.length > 0) throw configError(source, repeated);
+    const problems = findKeyProblems(text, tree, []);
+    if (problems.length > 0) throw configError(source, problems);
     return { source, value: getNodeValue(tree) };
   } catch (cause) {
     // The parser is recursive: it fails at some thousands of levels.
     if (!(cause instanceof RangeError)) throw cause;
-    const message = `${file}: this is not a configuration: it is nested too deeply.`;
-    throw new SvcError('config', message, { cause });
+    throw new SvcError('config', `${file} is nested too deeply.`, { cause });
   }
 }
 
-function readConfigText(file: string): string {
+async function readConfigText(file: string): Promise<string> {
   try {
-    return readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
+    return (await readInput(file, MAX_BYTES)).replace(/^\uFEFF/, '');
   } catch (cause) {
-    const code = errorCodeOf(cause);
-    if (code !== 'ENOENT') {
-      throw new SvcError(
-        'config',
-        `The configuration file ${file} cannot be read: ${describeFileError(cause)}.`,
-        { cause },
-      );
+    if (cause instanceof SvcError) throw new SvcError('config', cause.message, { hint: cause.hint, cause });
+    if (errorCodeOf(cause) !== 'ENOENT') {
+      const sentence = `The configuration file ${file} cannot be read: ${describeFileError(cause)}.`;
+      throw new SvcError('config', sentence, { cause });
     }
     const [usual, other] = DEFAULT_CONFIG_FILES;
     const isUsual = basename(file) === usual && !existsSync(resolve(dirname(file), other));
-    const also = isUsual ? `, nor ${other}` : '';
-    throw new SvcError('config', `There is no configuration file ${file}${also}.`, {
-      hint: 'Run `svc-migrate init` to write one, or name yours with --config.',
-      cause,
-    });
+    throw new SvcError(
+      'config',
+      `There is no configuration file ${file}${isUsual ? `, nor ${other}` : ''}.`,
+      {
+        hint: 'Run `svc-migrate init` to write one, or name yours with --config.',
+        cause,
+      },
+    );
   }
 }
 
@@ -203,54 +220,30 @@ function syntaxError({ file, text }: ConfigText, error: ParseError): SvcError {
   });
 }
 
-function findRepeatedKeys(text: string, node: Node, path: Problem['path']): Problem[] {
+/** Repeated keys, and `__proto__`, which is no member once the tree becomes an object. */
+function findKeyProblems(text: string, node: Node, path: Problem['path']): Problem[] {
   const children = node.children ?? [];
   if (node.type === 'array') {
-    return children.flatMap((child, at) => findRepeatedKeys(text, child, [...path, at]));
+    return children.flatMap((child, index) => findKeyProblems(text, child, [...path, index]));
   }
   if (node.type !== 'object') return [];
   const seen = new Set<string>();
   return children.flatMap(({ offset, children: [key, value] = [] }) => {
     const name = String(key?.value);
-    const own = {
-      path: [...path, name],
-      // A getter, because counting lines is slow and only the first problems are shown.
+    const at = [...path, name];
+    if (name === '__proto__') return [{ path: at, message: unknownKey(name) }];
+    const nested = value === undefined ? [] : findKeyProblems(text, value, at);
+    if (!seen.has(name)) {
+      seen.add(name);
+      return nested;
+    }
+    // A getter, because counting lines is slow and only the first problems are shown.
+    const repeated = {
+      path: at,
       get message() {
         return `is set again on line ${lineOf(text, offset)}`;
       },
     };
-    const nested = value === undefined ? [] : findRepeatedKeys(text, value, own.path);
-    const isRepeated = seen.has(name);
-    seen.add(name);
-    return isRepeated ? [own, ...nested] : nested;
+    return [repeated, ...nested];
   });
-}
-
-/**
- * Files that may be inputs where the configuration cannot be loaded: its possible names, the database, and every string
- * in it taken as a path.
- */
-export function listPossibleInputs(env: Env, flags: ConfigFlags): string[] {
-  const given = (names: readonly (string | undefined)[]) => names.filter((name) => name !== undefined);
-  const files = given([flags.config, env['SVC_MIGRATE_CONFIG'], ...DEFAULT_CONFIG_FILES]);
-  const databases = given([flags.db, env['SVC_MIGRATE_DB'], DEFAULT_DATABASE]);
-  return [
-    ...new Set([...files, ...databases, ...files.flatMap(listNamedFiles)].map((file) => resolve(file))),
-  ];
-}
-
-/** Every string in a configuration file taken as a path, and the default database beside it. */
-function listNamedFiles(file: string): string[] {
-  const texts = [DEFAULT_DATABASE, ...readStrings(file).flatMap((text) => filesOf({ file: text }))];
-  return texts.map((text) => resolve(dirname(file), text));
-}
-
-/** The quoted strings of a file, even if it is not valid JSON. */
-function readStrings(file: string): string[] {
-  try {
-    const found = readFileSync(file, 'utf8').matchAll(/"(?:[^"\\\n]|\\.)*"/g);
-    return [...found].map(([quoted]) => String(parse(quoted))).filter((text) => !text.includes('\0'));
-  } catch {
-    return [];
-  }
 }

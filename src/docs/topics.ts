@@ -1,35 +1,61 @@
-import { readFileSync } from 'node:fs';
+import apply from './apply.md';
+import ci from './ci.md';
+import config from './config.md';
+import database from './database.md';
+import decisions from './decisions.md';
+import exitCodes from './exit-codes.md';
+import guarantees from './guarantees.md';
+import library from './library.md';
+import reasons from './reasons.md';
+import report from './report.md';
+import scan from './scan.md';
+import start from './start.md';
+import warehouses from './warehouses.md';
 
-/** A page of the reference, printed by `help` and linked from the README. */
+/** A page of the manual, printed by `help` and linked from the README. */
 export interface Topic {
-  /** The page is `NAME.md` in this folder. */
   readonly name: string;
   readonly summary: string;
+  readonly page: string;
 }
 
 /** Every page, in the order of the index. */
 export const TOPICS: readonly Topic[] = [
-  { name: 'start', summary: 'the usual migration from beginning to end: read this first' },
-  { name: 'commands', summary: 'every command with its options and examples' },
-  { name: 'config', summary: 'the configuration file, every setting, limits, companies.csv' },
-  { name: 'exit-codes', summary: 'what each exit code means' },
-  { name: 'reasons', summary: 'every status and reason, and what to do about it' },
-  { name: 'decisions', summary: 'decisions.csv: settle by hand what the data cannot' },
-  { name: 'report', summary: 'the report in each format' },
-  { name: 'doctor', summary: 'what doctor checks, and its JSON' },
-  { name: 'database', summary: 'public tables, with queries' },
-  { name: 'library', summary: 'look ids up from your own program' },
-  { name: 'apply', summary: 'rewrite the ids in your own tables and files, and undo it' },
-  { name: 'cutover', summary: 'the commands of the day of the cutover, and the way back' },
-  { name: 'warehouses', summary: 'the remap as a Parquet file, and how a warehouse joins it' },
-  { name: 'scan', summary: 'find what still uses V3 in your code' },
-  { name: 'ci', summary: 'workflows for GitHub Actions and GitLab CI' },
-  { name: 'guarantees', summary: 'what is promised and tested, and what no report can prove' },
-  { name: 'speed', summary: 'measured speed and memory' },
+  { name: 'start', summary: 'the usual migration from beginning to end: read this first', page: start },
+  {
+    name: 'config',
+    summary: 'the configuration file, limits, companies.csv and decisions.csv',
+    page: config,
+  },
+  { name: 'reasons', summary: 'every status and reason, and what changes the verdict', page: reasons },
+  { name: 'report', summary: 'formats and sections of the report, and what is judged', page: report },
+  { name: 'decisions', summary: 'decisions.csv: settle by hand what the data cannot tell', page: decisions },
+  { name: 'database', summary: 'public tables of the SQLite file, with queries', page: database },
+  { name: 'exit-codes', summary: 'what each exit code means', page: exitCodes },
+  { name: 'apply', summary: 'rewrite stored ids: what each step does to a table', page: apply },
+  { name: 'scan', summary: 'find what still uses V3 in your code', page: scan },
+  { name: 'ci', summary: 'workflows for GitHub Actions and GitLab CI', page: ci },
+  {
+    name: 'warehouses',
+    summary: 'DuckDB, ClickHouse, Spark, BigQuery, Snowflake, pandas, polars',
+    page: warehouses,
+  },
+  { name: 'library', summary: 'look ids up from a Node.js program', page: library },
+  {
+    name: 'guarantees',
+    summary: 'what is promised and tested, and what no report can prove',
+    page: guarantees,
+  },
 ];
 
 /** The Markdown of a page; null if there is no such topic. */
 export function readTopic(name: string): string | null {
-  if (!TOPICS.some((topic) => topic.name === name)) return null;
-  return readFileSync(new URL(`../docs/${name}.md`, import.meta.url), 'utf8');
+  return TOPICS.find((topic) => topic.name === name)?.page ?? null;
+}
+
+/** The topics, one a line. */
+export function listTopics(): string {
+  const width = Math.max(...TOPICS.map(({ name }) => name.length));
+  const lines = TOPICS.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}\n`);
+  return `Topics (svc-migrate help TOPIC):\n${lines.join('')}`;
 }

@@ -1,292 +1,304 @@
 import { setMaxListeners } from 'node:events';
-import { setImmediate } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import pLimit from 'p-limit';
-import type { CompanyListing } from '../api/company-list.js';
+import type { Api } from '../api/client.js';
 import type { Config } from '../config/config.js';
-import { type Generation, isUnfinished, type OnProgress, type ProgressEvent } from '../domain.js';
-import { isRequestError, SvcError } from '../errors.js';
-import { prepareBumpExportSeq } from '../store/meta.js';
-import { type Db, guardDatabase } from '../store/open.js';
-import { dropStalePayloads } from '../store/payloads.js';
-import { dropStream, dropUnseen } from '../store/stream-contents.js';
+import { type Clock, type Generation, isUnfinished, type OnProgress, progressOf } from '../domain.js';
+import { EXIT_BY_CODE, SvcError } from '../errors.js';
+import { guardDatabase, transact } from '../store/open.js';
+import { dropStream, listV4Companies, saveNamedCompanies } from '../store/records.js';
+import type { Db } from '../store/sqlite.js';
+import { dropUnusedPages } from '../store/stored-pages.js';
 import {
-  type CompanyListRow,
+  isCompanyList,
   listStreams,
-  type PlannedStream,
+  readCompanyList,
   type StreamRow,
-  saveCompanyList,
-  saveV4Companies,
   streamKeyOf,
 } from '../store/streams.js';
+import { must } from '../text/at.js';
+import { countOf } from '../text/numbers.js';
 import {
-  assertAcceptable,
-  type Begun,
-  beginExport,
-  type ExportOptions,
-  type ExportPlan,
-} from './begin-export.js';
-import { isoOf } from './passes.js';
+  beginCompanyList,
+  beginLists,
+  type ExportSelection,
+  openExport,
+  planV3,
+  planV4,
+  READING_RULES,
+} from './plan.js';
 import { orAborted, readStream, type StreamReading } from './read-stream.js';
-import { createSaver } from './saver.js';
+import { createSaver, type Saver } from './save-page.js';
+import { waitSettled } from './settle.js';
 
-export interface ExportSummary {
-  /** Every stream of the generation, including those that were not selected. */
+export interface ExportOptions {
+  readonly db: Db;
+  readonly config: Config;
+  readonly api: Pick<Api, 'fetchPage' | 'fetchRawList'>;
+  readonly generations: readonly Generation[];
+  /** Walks every selected list anew, instead of continuing or updating. */
+  readonly restart?: boolean;
+  /** V3 paths; empty: all. */
+  readonly models?: readonly string[];
+  /** Company ids of either generation; empty: all. Lists that hold all companies are always read. */
+  readonly companies?: readonly bigint[];
+  /** How V4 waits until its backfill has settled; null: it does not. */
+  readonly wait?: { readonly settleMs: number; readonly timeoutMs: number } | null;
+  readonly clock: Clock;
+  readonly sleep?: (ms: number) => Promise<void>;
+  readonly onProgress: OnProgress;
+  /** Stops the export after the current transaction; its reason is thrown if it is an error other than AbortError. */
+  readonly signal: AbortSignal;
+}
+
+/** What became of the export of one generation. */
+export interface GenerationExport {
+  readonly generation: Generation;
+  /** Every list of the generation, including those that were not selected. */
   readonly streams: readonly StreamRow[];
-  /** Whether every selected stream was read in full or is known to be absent. */
-  readonly complete: boolean;
   readonly selectedLists: number;
   /** Selected lists that were not read in full. */
   readonly openLists: number;
-  /** The first error of a stream that failed, one that another run may mend if there is any. */
-  readonly firstError: SvcError | null;
+  /** Why it was not read in full: an error that does not keep the other generation from being read. Null if it was. */
+  readonly error: SvcError | null;
 }
 
-/** How far before the start of the preceding full reading a sweep for changes begins. */
-const SWEEP_OVERLAP_MS = 15 * 60_000;
-
-/**
- * Reads every V3 list into the database: continues unfinished lists, and updates finished ones by sweeps. With
- * `restart`, reads everything again.
- *
- * @throws SvcError, see `runExport`
- */
-export async function exportV3(options: ExportOptions): Promise<ExportSummary> {
-  const { v3, companies } = options.config;
-  options.onProgress({ kind: 'stage', name: 'export v3' });
-  return await runExport(options, {
-    generation: 'v3',
-    planned: planV3(options.config),
-    endpoints: v3.regions,
-    rules: {
-      sweeps: true,
-      sweepOverlapMs: SWEEP_OVERLAP_MS,
-      dropsMissingLists: false,
-      divides: v3.companies === 'auto',
-    },
-    excluded: companies.exclude,
-    saveListing: () => {},
-  });
+export interface ExportSummary {
+  /** Whether every selected list was read in full or is known to be absent. */
+  readonly complete: boolean;
+  readonly generations: readonly GenerationExport[];
 }
 
 /**
- * Reads every V4 list into the database again, or continues an unfinished reading. Records that a new reading no longer
- * returns, and lists of companies that V4 no longer lists, are deleted. With `restart`, no unfinished reading is
- * continued, and the configuration of V4 may have changed.
+ * Reads the lists of the generations into the database, all at the same time, the pages of each in order. If a list or a
+ * generation fails, the others are read to their end, unless its error concerns all of them.
  *
- * @throws SvcError, see `runExport`; also the errors of reading the company list
+ * @throws SvcError `interrupted`, `other_configuration`, `usage`, `auth`, `disk`, `locked`, `corrupt_database`
  */
-export async function exportV4(options: ExportOptions): Promise<ExportSummary> {
-  const { db, config, fingerprint, supply, signal, onProgress } = options;
-  onProgress({ kind: 'stage', name: 'export v4' });
-  assertAcceptable(db, 'v4', fingerprint, options.restart ?? false);
-  const startedAt = isoOf(options.clock.now());
-  const listing = await orAborted(signal, () => supply.fetchV4Companies()).catch((error: unknown) => {
-    if (error instanceof SvcError && isOfList(error)) saveFailure(options, error, startedAt);
-    throw error;
-  });
-  const { companies } = listing;
-  if (companies.length === 0) onProgress({ kind: 'note', level: 'warning', text: 'V4 lists no companies.' });
-  const ids = companies.map(({ companyId }) => companyId);
-  return await runExport(options, {
-    generation: 'v4',
-    planned: planV4(config, [...new Set(ids)]),
-    endpoints: [config.v4],
-    rules: { sweeps: false, sweepOverlapMs: 0, dropsMissingLists: true },
-    excluded: [],
-    saveListing: () => {
-      saveV4Companies(db, companies);
-      saveCompanyList(db, rowOf(listing, startedAt, isoOf(options.clock.now())));
-      // A remap depends on the list also where no company is listed, so that no other list changes.
-      prepareBumpExportSeq(db)();
-    },
-  });
-}
-
-/** Whether reading the list failed, as opposed to an interrupted or misconfigured export. */
-function isOfList(error: SvcError): boolean {
-  const codes = ['cursor_loop', 'cursor_expired', 'no_progress', 'incomplete'];
-  return codes.includes(error.code) || isRequestError(error);
-}
-
-/** The completion record of the company list; null if it was not requested. */
-function rowOf(
-  { companies, reading }: CompanyListing,
-  startedAt: string,
-  finishedAt: string,
-): CompanyListRow | null {
-  if (reading === null) return null;
-  const { state, walks, arrived } = reading;
-  return {
-    state,
-    endReason: state === 'short' ? 'count_disputed' : 'end_of_list',
-    endNote: null,
-    pages: walks.reduce((sum, { pages }) => sum + pages, 0),
-    records: arrived,
-    uniqueRecords: companies.length,
-    totalCountFirst: walks[0]?.totalCount ?? null,
-    totalCountLast: walks.at(-1)?.totalCount ?? null,
-    startedAt,
-    finishedAt,
-  };
-}
-
-/** Saves that the company list could not be read; the previously listed companies are kept, but are incomplete. */
-function saveFailure({ db, file }: ExportOptions, error: SvcError, startedAt: string): void {
-  const counts = { pages: 0, records: 0, uniqueRecords: 0, totalCountFirst: null, totalCountLast: null };
-  const ending = { state: 'failed', endReason: error.code, endNote: error.message } as const;
-  const save = db.transaction(() => {
-    saveCompanyList(db, { ...counts, ...ending, startedAt, finishedAt: null });
-    prepareBumpExportSeq(db)();
-  });
-  guardDatabase(file, () => save.immediate());
-}
-
-/** Every V3 list to read: one for each region and model, and for each company if lists are split by company. */
-function planV3({ v3, models, companies: { include, exclude } }: Config): PlannedStream[] {
-  const named = v3.companies === 'auto' ? [] : v3.companies;
-  const split = named.filter((id) => include.length === 0 || include.includes(id));
-  const wanted = named.length === 0 ? include : split;
-  const isSplit = named.length > 0 || include.length > 0;
-  const companies = isSplit ? [...new Set(wanted)].filter((id) => !exclude.includes(id)) : [null];
-  return v3.regions.flatMap(({ region }) =>
-    models.flatMap(({ v3: model }) =>
-      companies.map((companyId): PlannedStream => {
-        return { key: { generation: 'v3', region, model, companyId }, route: model };
-      }),
-    ),
-  );
-}
-
-/** Every V4 list to read: one for each listed company and each model that V4 has. */
-function planV4({ models }: Config, companyIds: readonly bigint[]): PlannedStream[] {
-  return companyIds.flatMap((companyId) =>
-    models.flatMap(({ v3, v4 }): PlannedStream[] =>
-      v4 === null ? [] : [{ key: { generation: 'v4', region: '', model: v3, companyId }, route: v4 }],
-    ),
-  );
-}
-
-/**
- * Reads the planned streams concurrently, the pages of each in order. If one stream fails, the others continue.
- *
- * @throws SvcError `interrupted`, `other_configuration`, `usage`, `auth`, `redirect`, `config`, `locked`,
- *   `disk`, `corrupt_database`
- */
-async function runExport(options: ExportOptions, plan: ExportPlan): Promise<ExportSummary> {
-  const { db } = options;
-  options.onProgress({ kind: 'step', name: 'preparing lists', done: 0, total: plan.planned.length });
-  const begun = inTransaction(options, () => {
-    plan.saveListing();
-    return beginExport(options, plan);
-  });
-  const resumed = describeResume(begun);
-  if (begun.continued) options.onProgress(resumed);
-  options.onProgress({ kind: 'step', name: 'lists', done: 0, total: resumed.lists + begun.rows.length });
-  for (const row of begun.unplanned) await dropUnplanned(options, row);
-  const readings = await readAll(begun.rows, plan, options);
-  await repeatWhile(options, () => dropStalePayloads(db));
-  return summarise(db, plan.generation, begun.selected, readings);
-}
-
-/** What an earlier process of a continued export has read. */
-function describeResume({ continued, selected, rows }: Begun): Extract<ProgressEvent, { kind: 'resume' }> {
-  const open = new Set(rows.map(({ id }) => id));
-  const ended = continued ? selected.filter(({ id }) => !open.has(id)) : [];
-  const begun = continued ? rows.filter(({ position }) => position.cursor !== null) : [];
-  return {
-    kind: 'resume',
-    lists: ended.length,
-    records: ended.reduce((sum, { uniqueRecords }) => sum + uniqueRecords, 0),
-    open: begun.map((row) => ({
-      stream: streamKeyOf(row),
-      records: Math.min(row.records, row.totalCountLast ?? row.records),
-      totalCount: row.totalCountLast,
-    })),
-  };
-}
-
-async function dropUnplanned(options: ExportOptions, row: StreamRow): Promise<void> {
-  const { db } = options;
-  const bumpExportSeq = prepareBumpExportSeq(db);
-  let from: bigint | null = null;
-  await repeatWhile(options, () => {
-    bumpExportSeq();
-    from = dropUnseen(db, row.id, row.position.walk + 1, from).next;
-    if (from === null) dropStream(db, row.id);
-    return from !== null;
-  });
-}
-
-/** Runs `work` in a transaction until it returns false. */
-async function repeatWhile(options: ExportOptions, work: () => boolean): Promise<void> {
-  while (await orAborted(options.signal, async () => inTransaction(options, work))) {
-    // Transactions are synchronous: without this, signals would not be handled.
-    await setImmediate();
-  }
-}
-
-async function readAll(
-  rows: readonly StreamRow[],
-  plan: ExportPlan,
-  options: ExportOptions,
-): Promise<StreamReading[]> {
+export async function runExport(options: ExportOptions): Promise<ExportSummary> {
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);
-  // every pending request adds a listener
+  // Every list that waits adds a listener.
   setMaxListeners(0, signal);
-  const { db, file, config, clock, supply, onProgress } = options;
-  const { rules, excluded } = plan;
-  const saver = createSaver({ db, file, clock, payload: config.payload, excluded, rules });
+  const readOne = async (generation: Generation): Promise<GenerationExport> => {
+    const onProgress = progressOf(generation, options.onProgress);
+    try {
+      const ended = await exportGeneration(generation, { ...options, signal, onProgress });
+      onProgress({ kind: 'end', how: ended.error === null ? 'done' : 'failed' });
+      return ended;
+    } catch (error) {
+      onProgress({ kind: 'end', how: 'failed' });
+      if (concernsOne(error)) return { ...countLists(options.db, generation, []), error };
+      stop.abort(error);
+      throw error;
+    }
+  };
+  const settled = await Promise.allSettled(options.generations.map(readOne));
+  if (stop.signal.aborted) throw stop.signal.reason;
+  inTransaction(options, () => dropUnusedPages(options.db));
+  const generations = settled.flatMap((ended) => (ended.status === 'fulfilled' ? [ended.value] : []));
+  return { complete: generations.every(({ error }) => error === null), generations };
+}
+
+/** Whether the error of one generation leaves the other one to be read. */
+function concernsOne(error: unknown): error is SvcError {
+  if (!(error instanceof SvcError)) return false;
+  const { code, exitCode } = error;
+  const isIncomplete = exitCode === EXIT_BY_CODE.incomplete || exitCode === EXIT_BY_CODE.not_settled;
+  return isIncomplete || code === 'config' || code === 'redirect';
+}
+
+async function exportGeneration(generation: Generation, options: ExportOptions): Promise<GenerationExport> {
+  const {
+    db,
+    config,
+    clock,
+    wait = null,
+    restart = false,
+    models = [],
+    companies = [],
+    onProgress,
+  } = options;
+  const saver = createSaver({ db, config, rules: READING_RULES[generation], clock });
+  const settledCounts =
+    generation === 'v4' && wait !== null ? await waitForBackfill({ ...options, wait }) : null;
+  onProgress({ kind: 'stage', name: `export ${generation}` });
+  const mayBeEmpty = options.generations.length > 1;
+  const selection: ExportSelection = {
+    db,
+    config,
+    generation,
+    clock,
+    restart,
+    models,
+    companies: generation === 'v4' ? withPairedCompanies(db, companies) : companies,
+    mayBeEmpty,
+    settledCounts,
+  };
+  const continued = inTransaction(options, () => openExport(selection, saver));
+  const listing = generation === 'v4' ? await readCompanies(selection, continued, saver, options) : null;
+  if (listing?.error) return { ...countLists(db, generation, [listing.row]), error: listing.error };
+  const planned = generation === 'v3' ? planV3(config) : planV4(config, listV4Companies(db));
+  const begun = inTransaction(options, () => beginLists(selection, planned, continued, saver));
+  if (continued) onProgress(describeResume(begun));
+  onProgress({ kind: 'step', name: 'lists', done: 0, total: begun.selected.length });
+  const readings = await readLists(begun.rows, generation, saver, options);
+  if (generation === 'v3') warnOfAbsent(readings, onProgress);
+  return summarise(options, generation, begun.selected, readings);
+}
+
+/** V4 ids that the last remap paired with the named V3 companies are named too. */
+function withPairedCompanies(db: Db, companies: readonly bigint[]): bigint[] {
+  const paired = db
+    .prepare<[string], bigint>(`
+      select v4_company_id from company
+      where v4_company_id is not null and v3_company_id in (select value from json_each(?))`)
+    .pluck()
+    .all(`[${companies.join(',')}]`);
+  return [...companies, ...paired];
+}
+
+async function waitForBackfill(
+  options: ExportOptions & { readonly wait: NonNullable<ExportOptions['wait']> },
+): Promise<ExportSelection['settledCounts']> {
+  const { config, api, wait, clock, signal, onProgress } = options;
+  onProgress({ kind: 'stage', name: 'backfill' });
+  const sleep = options.sleep ?? ((ms: number) => setTimeout(ms, undefined, { signal }));
+  const work = waitSettled({ config, api, ...wait, clock, sleep, onProgress });
+  const counts = await orAborted(signal, work);
+  onProgress({
+    kind: 'note',
+    level: 'info',
+    text: `The backfill has settled in ${countOf(counts.size, 'list')}.`,
+  });
+  return counts;
+}
+
+/** Reads V4's list of companies, or takes the companies that the configuration names. Null if there is nothing to read. */
+async function readCompanies(
+  selection: ExportSelection,
+  continued: boolean,
+  saver: Saver,
+  options: ExportOptions,
+): Promise<StreamReading | null> {
+  const { db, config } = selection;
+  if (config.v4.companies.length > 0) {
+    inTransaction(options, () => {
+      const list = readCompanyList(db);
+      if (list !== null) dropStream(db, list.id);
+      saveNamedCompanies(db, config.v4.companies);
+    });
+    return null;
+  }
+  const row = inTransaction(options, () => beginCompanyList(selection, continued, saver));
+  const reading = await readStream(row, null, { ...options, saver });
+  if (reading.row.state === 'absent') {
+    const text = `V4 has no list of companies: it answered 404 at ${config.v4.baseUrl}.`;
+    throw new SvcError('config', text, { hint: 'Check v4.baseUrl; `svc-migrate doctor` tries both APIs.' });
+  }
+  if (reading.error === null && listV4Companies(db).length === 0) {
+    options.onProgress({ kind: 'note', level: 'warning', text: 'V4 lists no companies.' });
+  }
+  return reading;
+}
+
+/** Reads lists at the same time, as many as the endpoint of their region allows. */
+async function readLists(
+  rows: readonly StreamRow[],
+  generation: Generation,
+  saver: Saver,
+  options: ExportOptions,
+): Promise<StreamReading[]> {
+  const { config } = options;
+  const stop = new AbortController();
+  const signal = AbortSignal.any([options.signal, stop.signal]);
+  setMaxListeners(0, signal);
   const pairs = new Map(config.models.map((pair) => [pair.v3, pair]));
-  const reader = { supply, saver, rules, pairs, signal, onProgress };
-  const limits = new Map(plan.endpoints.map(({ region, concurrency }) => [region, pLimit(concurrency)]));
+  const endpoints = generation === 'v3' ? config.v3.regions : [config.v4];
+  const limits = new Map(endpoints.map(({ region, concurrency }) => [region, pLimit(concurrency)]));
   const readOne = async (row: StreamRow) => {
     try {
-      return await readStream(row, reader);
+      return await readStream(row, must(pairs.get(row.model), 'model'), { ...options, signal, saver });
     } catch (error) {
       stop.abort(error);
       throw error;
     }
   };
   const settled = await Promise.allSettled(
-    rows.map((row) => {
-      const limit = limits.get(row.region);
-      if (limit === undefined) throw new Error(`Region ${row.region} is not in the configuration.`);
-      return limit(readOne, row);
-    }),
+    rows.map((row) => must(limits.get(row.region), `region ${row.region}`)(readOne, row)),
   );
   if (stop.signal.aborted) throw stop.signal.reason;
-  const readings = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-  for (const { region } of plan.endpoints) warnOfAbsent(region, readings, onProgress);
-  return readings;
+  return settled.flatMap((ended) => (ended.status === 'fulfilled' ? [ended.value] : []));
+}
+
+/** What an earlier process of a continued export has read. */
+function describeResume({ rows, selected }: ReturnType<typeof beginLists>): Parameters<OnProgress>[0] {
+  const open = new Set(rows.map(({ id }) => id));
+  const ended = selected.filter(({ id }) => !open.has(id));
+  return {
+    kind: 'resume',
+    lists: ended.length,
+    records: ended.reduce((sum, { uniqueRecords }) => sum + uniqueRecords, 0),
+    open: rows
+      .filter(({ pages }) => pages > 0)
+      .map((row) => ({
+        stream: streamKeyOf(row),
+        records: row.uniqueRecords,
+        totalCount: row.totalCountLast,
+      })),
+  };
 }
 
 /** One warning for all lists that a region of V3 does not have. */
-function warnOfAbsent(region: string, readings: readonly StreamReading[], onProgress: OnProgress): void {
-  const absent = readings.filter(
-    ({ row }) => row.generation === 'v3' && row.region === region && row.state === 'absent',
-  );
-  if (absent.length === 0) return;
-  const names = absent.map(({ row }) => row.route).join(', ');
-  const text = `V3 has no ${absent.length === 1 ? 'list' : 'lists'} ${names} in region ${region} (404).`;
-  onProgress({ kind: 'note', level: 'warning', text });
+function warnOfAbsent(readings: readonly StreamReading[], onProgress: OnProgress): void {
+  const absent = readings.map(({ row }) => row).filter(({ state }) => state === 'absent');
+  for (const region of new Set(absent.map((row) => row.region))) {
+    const names = absent.filter((row) => row.region === region).map(({ route }) => route);
+    const text = `V3 has no ${names.length === 1 ? 'list' : 'lists'} ${names.join(', ')} in region ${region} (404).`;
+    onProgress({ kind: 'note', level: 'warning', text });
+  }
 }
 
 function summarise(
-  db: Db,
+  { db }: ExportOptions,
   generation: Generation,
   selected: readonly StreamRow[],
   readings: readonly StreamReading[],
-): ExportSummary {
+): GenerationExport {
+  const counted = countLists(db, generation, selected);
+  const { streams, selectedLists, openLists } = counted;
+  const name = generation.toUpperCase();
+  const lists = streams.filter((row) => !isCompanyList(row) && row.startedAt !== null);
+  if (lists.length > 0 && lists.every(({ state }) => state === 'absent')) {
+    const text = `${name} has none of the configured lists: it answered 404 to all of them.`;
+    const hint = 'Check the addresses and the model names; `svc-migrate doctor` tries near names.';
+    return { ...counted, error: new SvcError('config', text, { hint }) };
+  }
+  if (openLists === 0) return { ...counted, error: null };
+  const errors = readings.flatMap(({ error }) => error ?? []);
+  // Another run may mend errors of other codes.
+  const first = errors.find(({ code }) => code !== 'http_status') ?? errors[0] ?? null;
+  const why = first === null ? '' : ` First: ${first.message}`;
+  const text = `${openLists} of ${countOf(selectedLists, `${name} list`)} could not be read to the end.${why}`;
+  const error = new SvcError('incomplete', text, {
+    hint: first?.hint,
+    facts: first?.facts,
+    cause: first ?? undefined,
+  });
+  return { ...counted, error };
+}
+
+function countLists(
+  db: Db,
+  generation: Generation,
+  selected: readonly StreamRow[],
+): Omit<GenerationExport, 'error'> {
   const streams = listStreams(db, generation);
   const ids = new Set(selected.map(({ id }) => id));
   const open = streams.filter((stream) => ids.has(stream.id) && isUnfinished(stream));
-  const errors = readings.flatMap(({ error }) => error ?? []);
-  const firstError = errors.find(({ code }) => code !== 'http_status') ?? errors[0] ?? null;
-  const lists = { selectedLists: ids.size, openLists: open.length };
-  return { streams, complete: open.length === 0, ...lists, firstError };
+  return { generation, streams, selectedLists: ids.size, openLists: open.length };
 }
 
-function inTransaction<T>({ db, file }: ExportOptions, work: () => T): T {
-  return guardDatabase(file, () => db.transaction(work).immediate());
+function inTransaction<T>({ db, config }: ExportOptions, work: () => T): T {
+  return guardDatabase(config.database, () => transact(db, work));
 }

@@ -1,244 +1,285 @@
-import { compareFieldDigests, splitFieldDigests } from '../api/field-digests.js';
+import type { Db } from '../store/sqlite.js';
 import { append } from '../text/rows.js';
-import { type Bucket, DigestIndex } from './digest-index.js';
-import type { KeyedRecords } from './exported-parts.js';
+import { type CompanyRecord, FactIndex } from './fact-index.js';
 import type { CompanyEvidence, Uncounted } from './pair-companies.js';
-import type { ScopeCompanies } from './scope.js';
+import { compareFacts, type FactReader, type FactVerdict } from './record-facts.js';
 
 /**
- * Limits on the record pairs compared and the company pairs counted. Beyond them, only company pairs that agree on a
- * key are counted: if all companies use the same numbers as keys, the work grows with the square of their number.
+ * Limits on the company pairs whose shared keys are counted. If all companies use the same numbers as keys, the pairs
+ * grow with the square of the companies; beyond the limits only pairs that agree on a sampled key are counted.
  */
-const MAX_COMPARISONS = 10_000_000;
-const MAX_COUNTED_PAIRS = 250_000;
+const MAX_PAIRS = 250_000;
+const MAX_COUNTED = 10_000_000;
 
-export interface FoundEvidence {
-  /**
-   * Exact counts of every company pair that shares a key or, if these are too many, that agrees on one; sorted by V3
-   * company, then V4 company.
-   */
+/** Shared keys of a pair that are compared at most; fewer if there are many pairs. */
+const MAX_SAMPLES = 200;
+const MIN_SAMPLES = 4;
+const MAX_SAMPLES_OF_ALL = 400_000;
+
+/** Keys by which companies are found that may be pairs, and records of these keys at most. */
+const SAMPLED_KEYS = 8;
+const MAX_SAMPLED_RECORDS = 400_000;
+
+export interface CompanyCounts {
   readonly evidence: readonly CompanyEvidence[];
   readonly uncounted: Uncounted;
+  readonly keys: { readonly v3: ReadonlyMap<number, number>; readonly v4: ReadonlyMap<number, number> };
 }
 
-/** Reads the evidence for company pairs, and counts the keys of each company. Ignores lists not read in full. */
-export function readCompanyEvidence(companies: ScopeCompanies, keyed: KeyedRecords): FoundEvidence {
-  const counts = new SharedKeyCounts(keyed, null);
-  let comparisons = 0;
-  const isAffordable = () => comparisons <= MAX_COMPARISONS && counts.size <= MAX_COUNTED_PAIRS;
-  walkKeys(keyed, (v3, v4) => {
-    for (const id of v3.keys()) countKey(companies.v3[id]);
-    for (const id of v4.keys()) countKey(companies.v4[id]);
-    // a single key can exceed the limit, because each of its company pairs counts
-    if (v3.size * v4.size > MAX_COUNTED_PAIRS) comparisons = Number.POSITIVE_INFINITY;
-    comparisons += sizeOf(v3) * sizeOf(v4);
-    if (isAffordable()) counts.add(v3, v4);
-  });
-  if (isAffordable()) return counts.list(companies);
-  const exact = new SharedKeyCounts(keyed, findAgreeingPairs(companies, keyed));
-  walkKeys(keyed, (v3, v4) => exact.add(v3, v4));
-  return exact.list(companies);
-}
-
-function countKey(company: { keys: number } | undefined): void {
-  if (company !== undefined) company.keys += 1;
-}
-
-/** The records of one key and generation, by company. */
-type RecordsByCompany = ReadonlyMap<number, readonly number[]>;
-
-/** Calls `onKey` with the records of each key. */
-function walkKeys(keyed: KeyedRecords, onKey: (v3: RecordsByCompany, v4: RecordsByCompany) => void): void {
-  keyed.forEachKey((records) => {
-    const sides = { 3: new Map<number, number[]>(), 4: new Map<number, number[]>() };
-    for (const record of records) {
-      const part = keyed.partOf(record);
-      if (part?.company !== undefined) append(sides[part.generation], part.company, record);
-    }
-    onKey(sides[3], sides[4]);
-  });
-}
-
-function sizeOf(side: RecordsByCompany): number {
-  let size = 0;
-  for (const { length } of side.values()) size += length;
-  return size;
-}
-
-/** Company pairs that are counted, and keys that may agree with others. */
-interface FoundPairs {
-  readonly partners: ReadonlyMap<number, ReadonlySet<number>>;
-  readonly uncounted: UncountedKeys;
-}
-
-/** Finds the company pairs that agree on a key. Pairs that are too many to find are counted by company. */
-function findAgreeingPairs(
-  { v3: v3Companies, v4: v4Companies }: ScopeCompanies,
-  keyed: KeyedRecords,
-): FoundPairs {
-  const partners = new Map<number, Set<number>>();
-  const uncounted = new UncountedKeys();
-  // companies with equal ids are always counted, because their keys can contradict their ids
-  const ids = new Map(v4Companies.map(({ companyId, id }) => [companyId, id]));
-  for (const { companyId, id } of v3Companies) {
-    const same = ids.get(companyId);
-    if (same !== undefined) partners.set(id, new Set([same]));
+/** Counts shared and agreeing keys of companies, from the places in lists that were read in full. */
+export function readCompanyEvidence(
+  db: Db,
+  facts: FactReader,
+  companies: { readonly v3: readonly { companyId: bigint }[]; readonly v4: readonly { companyId: bigint }[] },
+  throwIfStopped: () => void,
+): CompanyCounts {
+  const sets = new KeySets(db);
+  for (const set of sets.read()) {
+    throwIfStopped();
+    sets.count(set);
   }
-  let size = 0;
-  walkKeys(keyed, (v3, v4) => {
-    if (v3.size === 0 || v4.size === 0) return;
-    const digested = [...v4].flatMap(([company, records]) =>
-      records.map((record) => ({ company, fieldDigests: keyed.readFieldDigests(record) })),
+  const { keys } = sets;
+  let { pairs } = sets;
+  const uncounted = { v3: new Map<number, number>(), v4: new Map<number, number>() };
+  if (!sets.isAffordable) {
+    pairs = findAgreeingPairs(db, facts, sets, uncounted, throwIfStopped);
+    const v4Ids = new Map(companies.v4.map(({ companyId }, id) => [companyId, id]));
+    for (const [v3, { companyId }] of companies.v3.entries()) {
+      const v4 = v4Ids.get(companyId);
+      if (v4 !== undefined) pairs.set(pairKey(v3, v4), pairs.get(pairKey(v3, v4)) ?? null);
+    }
+  }
+  const evidence = [...pairs].map(([key, shared]): Counted => {
+    const [v3, v4] = [Math.floor(key / COMPANIES), key % COMPANIES];
+    const smallerKeys = Math.min(keys.v3.get(v3) ?? 0, keys.v4.get(v4) ?? 0);
+    const counts = { shared: shared ?? 0, sampled: 0, comparable: 0, agreeing: 0 };
+    return { v3, v4, smallerKeys, ...counts, isShared: shared !== null };
+  });
+  compareSamples(db, facts, evidence, throwIfStopped);
+  const sharing = evidence.filter(({ shared }) => shared > 0).map(({ isShared: _, ...row }) => row);
+  return { evidence: sharing.sort((a, b) => a.v3 - b.v3 || a.v4 - b.v4), uncounted, keys };
+}
+
+type Counted = { -readonly [Name in keyof CompanyEvidence]: CompanyEvidence[Name] } & {
+  /** Whether the shared keys were counted; otherwise the compared ones count. */
+  readonly isShared: boolean;
+};
+
+const COMPANIES = 2 ** 26;
+
+function pairKey(v3: number, v4: number): number {
+  return v3 * COMPANIES + v4;
+}
+
+interface KeySet {
+  readonly v3: ReadonlySet<number>;
+  readonly v4: ReadonlySet<number>;
+  readonly model: string;
+  readonly count: number;
+  readonly key: string;
+}
+
+interface Place {
+  readonly generation: bigint;
+  readonly company: bigint;
+  readonly model: string;
+}
+
+/** Keys with the same companies are counted together, so that numbered keys (1, 2, 3 … in every company) stay cheap. */
+class KeySets {
+  readonly #db: Db;
+  readonly #places: ReadonlyMap<string, Place>;
+  readonly keys = { v3: new Map<number, number>(), v4: new Map<number, number>() };
+  readonly pairs = new Map<number, number | null>();
+  #counted = 0;
+
+  constructor(db: Db) {
+    this.#db = db;
+    const places = db.prepare<[], Place & { id: bigint }>(
+      'select id, generation, company, model from temp.place',
     );
-    const index = new DigestIndex(digested);
+    this.#places = new Map(places.all().map((place) => [String(place.id), place]));
+  }
+
+  get isAffordable(): boolean {
+    return this.#counted <= MAX_COUNTED && this.pairs.size <= MAX_PAIRS;
+  }
+
+  *read(): Generator<KeySet> {
+    const rows = this.#db.prepare<[], { places: string; count: bigint; key: string }>(`
+      select places, count(*) as count, min(platform_id) as key
+      from (
+        select r.platform_id, group_concat(w.id) as places
+        from record as r indexed by record_key
+          cross join temp.place as w on w.stream_id = r.stream_id and w.company_id = r.company_id
+        where r.platform_id is not null and w.read_in_full
+        group by r.platform_id)
+      group by places
+      order by count desc, places`);
+    for (const { places, count, key } of rows.iterate()) {
+      const models = new Map<string, { v3: Set<number>; v4: Set<number> }>();
+      for (const id of places.split(',')) {
+        const place = this.#places.get(id);
+        if (place === undefined) continue;
+        const sides = models.get(place.model) ?? { v3: new Set<number>(), v4: new Set<number>() };
+        models.set(place.model, sides);
+        sides[place.generation === 3n ? 'v3' : 'v4'].add(Number(place.company));
+      }
+      for (const [model, sides] of models) yield { ...sides, model, count: Number(count), key };
+    }
+  }
+
+  count({ v3, v4, count }: KeySet): void {
+    for (const company of v3) this.keys.v3.set(company, (this.keys.v3.get(company) ?? 0) + count);
+    for (const company of v4) this.keys.v4.set(company, (this.keys.v4.get(company) ?? 0) + count);
+    this.#counted += v3.size * v4.size > MAX_PAIRS ? Number.POSITIVE_INFINITY : v3.size * v4.size;
+    if (!this.isAffordable) return;
+    for (const a of v3) {
+      for (const b of v4) this.pairs.set(pairKey(a, b), (this.pairs.get(pairKey(a, b)) ?? 0) + count);
+    }
+  }
+}
+
+/** Finds the company pairs that agree on one of a few keys of each V4 company. What cannot be compared is uncounted. */
+function findAgreeingPairs(
+  db: Db,
+  facts: FactReader,
+  sets: KeySets,
+  uncounted: { v3: Map<number, number>; v4: Map<number, number> },
+  throwIfStopped: () => void,
+): Map<number, null> {
+  const sample = sampleKeys(sets);
+  const select = db.prepare<[string, string], { id: bigint; generation: bigint; company: bigint }>(`
+    select r.id, w.generation, w.company
+    from record as r indexed by record_key
+      cross join temp.place as w on w.stream_id = r.stream_id and w.company_id = r.company_id
+    where r.platform_id = ? and w.model = ? and w.read_in_full`);
+  const groups = sample.sampled.map(({ key, model }) => select.all(key, model));
+  const read = facts.read(groups.flatMap((rows) => rows.map(({ id }) => id)));
+  const pairs = new Map<number, null>();
+  const addUncounted = (side: 'v3' | 'v4', company: number) =>
+    uncounted[side].set(company, (uncounted[side].get(company) ?? 0) + 1);
+  for (const company of sample.unsampled) addUncounted('v4', company);
+  for (const rows of groups) {
+    throwIfStopped();
+    const recordsOf = (generation: bigint): CompanyRecord[] =>
+      rows.flatMap((row) => {
+        const facts = row.generation === generation ? read.get(row.id) : undefined;
+        return facts === undefined ? [] : [{ company: Number(row.company), facts }];
+      });
+    const index = new FactIndex(recordsOf(4n));
     const hidden = { v3: new Set<number>(), v4: new Set<number>() };
-    const uncompared = new Set<Bucket>();
-    for (const [company, records] of v3) {
-      const known = partners.get(company) ?? new Set();
-      for (const fieldDigests of new Set(records.map((one) => keyed.readFieldDigests(one)))) {
-        const agreeing = index.findAgreeing(fieldDigests);
-        for (const partner of agreeing.companies) {
-          if (known.has(partner)) continue;
-          if (size++ < MAX_COUNTED_PAIRS) partners.set(company, known.add(partner));
-          else {
-            hidden.v3.add(company);
-            hidden.v4.add(partner);
-          }
+    const hide = new Set<readonly CompanyRecord[]>();
+    for (const record of recordsOf(3n)) {
+      const { companies, uncompared } = index.find(record.facts);
+      for (const company of companies) {
+        if (pairs.size < MAX_PAIRS) pairs.set(pairKey(record.company, company), null);
+        else {
+          hidden.v3.add(record.company);
+          hidden.v4.add(company);
         }
-        if (agreeing.uncompared.length > 0) hidden.v3.add(company);
-        for (const bucket of agreeing.uncompared) uncompared.add(bucket);
       }
+      if (uncompared.some(({ length }) => length > 0)) hidden.v3.add(record.company);
+      for (const bucket of uncompared) hide.add(bucket);
     }
-    for (const bucket of uncompared) for (const { company } of bucket) hidden.v4.add(company);
-    uncounted.addKey(hidden.v3, hidden.v4);
-  });
-  return { partners, uncounted };
+    for (const bucket of hide) for (const { company } of bucket) hidden.v4.add(company);
+    for (const company of hidden.v3) addUncounted('v3', company);
+    for (const company of hidden.v4) addUncounted('v4', company);
+  }
+  return pairs;
 }
 
-/** For each company, how many of its keys may agree with companies that are not counted. */
-class UncountedKeys implements Uncounted {
-  readonly v3 = new Map<number, number>();
-  readonly v4 = new Map<number, number>();
-
-  addKey(v3: Iterable<number>, v4: Iterable<number>): void {
-    for (const company of v3) this.v3.set(company, (this.v3.get(company) ?? 0) + 1);
-    for (const company of v4) this.v4.set(company, (this.v4.get(company) ?? 0) + 1);
+/** One key of each of the most frequent sets of companies, until each V4 company has a few. */
+function sampleKeys(sets: KeySets): { sampled: { key: string; model: string }[]; unsampled: Set<number> } {
+  const samples = new Map<number, number>();
+  const sampled: { key: string; model: string }[] = [];
+  const unsampled = new Set<number>();
+  let records = 0;
+  for (const { v3, v4, key, model } of sets.read()) {
+    if (v3.size === 0 || v4.size === 0) continue;
+    const open = [...v4].filter((company) => (samples.get(company) ?? 0) < SAMPLED_KEYS);
+    if (open.length === 0) continue;
+    if (records + v3.size + v4.size > MAX_SAMPLED_RECORDS) {
+      for (const company of open) if (!samples.has(company)) unsampled.add(company);
+      continue;
+    }
+    records += v3.size + v4.size;
+    sampled.push({ key, model });
+    for (const company of v4) samples.set(company, (samples.get(company) ?? 0) + 1);
   }
+  for (const company of samples.keys()) unsampled.delete(company);
+  return { sampled, unsampled };
 }
 
-/** `unknown`: the key has too many similar records to compare, or one whose digests are unknown. */
-type KeyVerdict = ReturnType<typeof compareFieldDigests> | 'unknown';
+interface Sample {
+  readonly a: bigint;
+  readonly b: bigint;
+  readonly key: string;
+}
 
-/** Field digests kept in memory; a key with more records is read again. */
-const MAX_KEPT_DIGESTS = 100_000;
-
-/** For one key of one company pair: up to this many comparisons are made one by one, without an index. */
-const MAX_DIRECT_COMPARISONS = 4096;
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
-/** Counts the shared keys of all company pairs, or only of the pairs it is given. */
-class SharedKeyCounts {
-  readonly #keyed: KeyedRecords;
-  readonly #found: FoundPairs | null;
-  readonly #uncounted: UncountedKeys;
-  readonly #pairs = new Map<number, Mutable<CompanyEvidence>>();
-  /** Field digests of records of the present key: each is compared with those of many companies. */
-  readonly #digests = new Map<number, string | null>();
-
-  constructor(keyed: KeyedRecords, found: FoundPairs | null) {
-    this.#keyed = keyed;
-    this.#found = found;
-    this.#uncounted = found?.uncounted ?? new UncountedKeys();
-  }
-
-  get size(): number {
-    return this.#pairs.size;
-  }
-
-  add(v3: RecordsByCompany, v4: RecordsByCompany): void {
-    if (v3.size === 0 || v4.size === 0) return;
-    this.#digests.clear();
-    for (const [a, records] of v3) {
-      for (const b of this.#found === null ? v4.keys() : (this.#found.partners.get(a) ?? [])) {
-        const others = v4.get(b);
-        if (others === undefined) continue;
-        const pair = this.#pairOf(a, b);
-        const verdict = this.#compare(records, others);
-        pair.shared += 1;
-        if (verdict !== 'incomparable') pair.comparable += 1;
-        if (verdict === 'agrees') pair.agreeing += 1;
-        if (verdict === 'unknown') this.#uncounted.addKey([a], [b]);
-      }
+/**
+ * Compares up to 200 shared keys of each pair that could be the best of one of its companies or, with half as many
+ * agreeing keys, rival it. The pairs with the most shared keys go first.
+ */
+function compareSamples(db: Db, facts: FactReader, evidence: Counted[], throwIfStopped: () => void): void {
+  const quota = Math.floor(MAX_SAMPLES_OF_ALL / Math.max(1, evidence.length));
+  const limit = Math.min(MAX_SAMPLES, Math.max(MIN_SAMPLES, quota));
+  const select = db.prepare<[bigint, bigint, bigint], Sample>(`
+    select a.id as a, b.id as b, w4.model || ' ' || a.platform_id as key
+    from temp.place as w4
+      cross join temp.place as w3 on w3.generation = 3 and w3.company = ? and w3.model = w4.model and w3.read_in_full
+      cross join record as b on b.stream_id = w4.stream_id
+      cross join record as a indexed by record_key
+        on a.platform_id = b.platform_id and a.stream_id = w3.stream_id and a.company_id = w3.company_id
+    where w4.generation = 4 and w4.company = ? and w4.read_in_full
+    limit ?`);
+  const best = { v3: new Map<number, number>(), v4: new Map<number, number>() };
+  const canMatter = ({ v3, v4, shared, isShared }: Counted) => {
+    const most = isShared ? Math.min(shared, limit) : limit;
+    return most * 2 >= (best.v3.get(v3) ?? 0) || most * 2 >= (best.v4.get(v4) ?? 0);
+  };
+  const [first, others] = splitByShared(evidence);
+  for (const round of [first, others]) {
+    const wanted = round.filter(canMatter).map((pair) => {
+      throwIfStopped();
+      return { pair, samples: select.all(BigInt(pair.v3), BigInt(pair.v4), BigInt(limit)) };
+    });
+    const read = facts.read(wanted.flatMap(({ samples }) => samples.flatMap(({ a, b }) => [a, b])));
+    for (const { pair, samples } of wanted) {
+      countVerdicts(pair, samples, (sample) => {
+        const [a, b] = [read.get(sample.a), read.get(sample.b)];
+        return a === undefined || b === undefined ? 'incomparable' : compareFacts(a, b);
+      });
+      best.v3.set(pair.v3, Math.max(best.v3.get(pair.v3) ?? 0, pair.agreeing));
+      best.v4.set(pair.v4, Math.max(best.v4.get(pair.v4) ?? 0, pair.agreeing));
     }
-  }
-
-  list(companies: ScopeCompanies): FoundEvidence {
-    const keysOf = ({ v3, v4 }: CompanyEvidence) =>
-      Math.min(companies.v3[v3]?.keys ?? 0, companies.v4[v4]?.keys ?? 0);
-    for (const pair of this.#pairs.values()) pair.smallerKeys = keysOf(pair);
-    const evidence = [...this.#pairs.values()].sort((a, b) => a.v3 - b.v3 || a.v4 - b.v4);
-    return { evidence, uncounted: this.#uncounted };
-  }
-
-  #pairOf(v3: number, v4: number): Mutable<CompanyEvidence> {
-    const name = v3 * 2 ** 26 + v4;
-    let pair = this.#pairs.get(name);
-    if (pair === undefined) {
-      pair = { v3, v4, shared: 0, comparable: 0, agreeing: 0, smallerKeys: 0 };
-      this.#pairs.set(name, pair);
-    }
-    return pair;
-  }
-
-  #read(record: number): string | null {
-    const known = this.#digests.get(record);
-    if (known !== undefined) return known;
-    const read = this.#keyed.readFieldDigests(record);
-    if (this.#digests.size < MAX_KEPT_DIGESTS) this.#digests.set(record, read);
-    return read;
-  }
-
-  /** A key agrees if any of its records do. Most have the digests of their counterpart; only others are read. */
-  #compare(a: readonly number[], b: readonly number[]): KeyVerdict {
-    const keyed = this.#keyed;
-    const digests = new Set(b.map((record) => keyed.digestOf(record)));
-    if (a.some((record) => keyed.digestOf(record) !== 0 && digests.has(keyed.digestOf(record))))
-      return 'agrees';
-    const read = (record: number) => this.#read(record);
-    const [ofA, ofB] = [a.map(read), b.map(read)];
-    return a.length * b.length <= MAX_DIRECT_COMPARISONS
-      ? compareDirectly(ofA, ofB)
-      : compareByIndex(ofA, ofB);
   }
 }
 
-/** Field digests of records; null: unknown. */
-type Digests = readonly (string | null)[];
-
-function compareDirectly(a: Digests, b: Digests): KeyVerdict {
-  let best: KeyVerdict = 'incomparable';
-  for (const one of a) {
-    for (const other of b) {
-      const verdict = one === null || other === null ? 'unknown' : compareFieldDigests(one, other);
-      if (verdict === 'agrees') return verdict;
-      if (verdict === 'unknown' || (verdict === 'differs' && best === 'incomparable')) best = verdict;
+function splitByShared(evidence: readonly Counted[]): [Counted[], Counted[]] {
+  const top = { v3: new Map<number, Counted>(), v4: new Map<number, Counted>() };
+  for (const pair of evidence) {
+    for (const side of ['v3', 'v4'] as const) {
+      const before = top[side].get(pair[side]);
+      if (before === undefined || pair.shared > before.shared) top[side].set(pair[side], pair);
     }
   }
-  return best;
+  const first = new Set([...top.v3.values(), ...top.v4.values()]);
+  return [[...first], evidence.filter((pair) => !first.has(pair))];
 }
 
-function compareByIndex(a: Digests, b: Digests): KeyVerdict {
-  const index = new DigestIndex(b.map((fieldDigests) => ({ company: 0, fieldDigests })));
-  let hasUncompared = false;
-  for (const fieldDigests of new Set(a)) {
-    const { companies, uncompared } = index.findAgreeing(fieldDigests);
-    if (companies.size > 0) return 'agrees';
-    if (uncompared.length > 0) hasUncompared = true;
+/** A key agrees if any of its records do. */
+function countVerdicts(
+  pair: Counted,
+  samples: readonly Sample[],
+  judge: (sample: Sample) => FactVerdict,
+): void {
+  const verdicts = new Map<string, FactVerdict[]>();
+  for (const sample of samples) append(verdicts, sample.key, judge(sample));
+  pair.sampled = verdicts.size;
+  for (const ofKey of verdicts.values()) {
+    if (ofKey.some((verdict) => verdict !== 'incomparable')) pair.comparable += 1;
+    if (ofKey.includes('agrees')) pair.agreeing += 1;
   }
-  if (hasUncompared) return 'unknown';
-  const fieldsOf = (fieldDigests: string | null) =>
-    splitFieldDigests(fieldDigests ?? '').map(({ field }) => field);
-  const fields = new Set(a.flatMap(fieldsOf));
-  return b.some((one) => fieldsOf(one).some((field) => fields.has(field))) ? 'differs' : 'incomparable';
+  if (!pair.isShared) pair.shared = verdicts.size;
 }

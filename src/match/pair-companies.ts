@@ -7,16 +7,17 @@ export interface CompanySide {
   /** '' for V4. */
   readonly region: string;
   readonly companyId: bigint;
-  /** Whether "no pair" is certain, because every stream that could hold its counterpart was read in full. */
+  /** Whether "no pair" is certain, because every list that could hold its counterpart was read in full. */
   readonly scopeFull: boolean;
 }
 
-/** Counts of the keys that a V3 and a V4 company share. */
 export interface CompanyEvidence {
   readonly v3: number;
   readonly v4: number;
   readonly shared: number;
-  /** Shared keys whose records have at least one field in common. */
+  /** Shared keys whose records were compared. */
+  readonly sampled: number;
+  /** Sampled keys whose records have at least one field in common. */
   readonly comparable: number;
   /** Comparable keys with more than half of those fields equal. */
   readonly agreeing: number;
@@ -36,8 +37,7 @@ export interface PairingInput {
   readonly evidence: readonly CompanyEvidence[];
   /** Treated like a rival company that agrees on all of these keys. */
   readonly uncounted: Uncounted;
-  readonly mode: 'auto' | 'same_id' | 'overlap';
-  /** Pairs named by the user; they override everything else. */
+  readonly mode: 'auto' | 'same_id';
   readonly named: readonly NamedCompanyPair[];
 }
 
@@ -51,7 +51,6 @@ const CHANCE = 0.01;
 
 type CompanyLink = readonly [v3: number, v4: number];
 
-/** The pairs found so far, by the company of either side. */
 class Links {
   readonly v3 = new Map<number, { readonly v4: number; readonly matchedBy: CompanyMatch }>();
   readonly v4 = new Map<number, { readonly v3: number; readonly matchedBy: CompanyMatch }>();
@@ -65,61 +64,95 @@ class Links {
 }
 
 /**
- * Pairs each V3 company with at most one V4 company. Pure.
+ * Pairs each V3 company with at most one V4 company.
  *
- * Named pairs come first, then evidence, then equal ids if neither company has any evidence. Ties and contradictions
- * leave companies unpaired. Evidence that involves a named or paired company still counts against other pairs.
+ * The user's file comes first, then evidence, then equal ids if neither company has any evidence. Ties and
+ * contradictions leave companies unpaired. A company that the file says is not in V4 takes no part.
  */
 export function pairCompanies(input: PairingInput): Pairing {
-  const evidence =
-    input.mode === 'same_id'
-      ? indexEvidence([], NO_UNCOUNTED)
-      : indexEvidence(input.evidence, input.uncounted);
+  const { pairs, absent } = findNamed(input);
+  const counted = input.mode === 'same_id' ? [] : input.evidence.filter(({ v3 }) => !absent.has(v3));
+  const uncounted = input.mode === 'same_id' ? NO_UNCOUNTED : input.uncounted;
   const links = new Links();
-  links.add(findNamed(input), 'file');
-  links.add(findByEvidence(evidence, links), 'overlap');
-  const claims = input.mode === 'overlap' ? [] : findIdClaims(input, links);
-  const decide = input.mode === 'same_id' ? () => true : (claim: IdClaim) => canDecideById(evidence, claim);
+  links.add(pairs, 'file');
+  const evidence = { rows: counted, uncounted };
+  addClearPairs(evidence, links);
+  const claims = findIdClaims(input, links, absent);
+  const agreeing = { v3: bestOf(evidence, 'v3'), v4: bestOf(evidence, 'v4') };
+  const decide = ({ a, b }: IdClaim) =>
+    input.mode === 'same_id' ||
+    (a.scopeFull && b.scopeFull && !agreeing.v3.get(a.id)?.first && !agreeing.v4.get(b.id)?.first);
   const byId = claims.filter((claim) => !isOpen(claim) && decide(claim));
   links.add(
     byId.map(({ a, b }) => [a.id, b.id]),
     'same_id',
   );
-  return describePairing(input, { links, evidence, claims });
+  return describePairing(input, { links, evidence, claims, absent });
 }
 
-/** The two highest counts of agreeing keys among a company's evidence. */
+const NO_UNCOUNTED: Uncounted = { v3: new Map(), v4: new Map() };
+
+function findNamed({ v3, v4, named }: PairingInput): { pairs: CompanyLink[]; absent: ReadonlySet<number> } {
+  const v3Ids = new Map(v3.map(({ id, region, companyId }) => [`${companyId} ${region}`, id]));
+  const v4Ids = new Map(v4.map(({ id, companyId }) => [companyId, id]));
+  const pairs: CompanyLink[] = [];
+  const absent = new Set<number>();
+  for (const { region, v3CompanyId, v4CompanyId } of named) {
+    const a = v3Ids.get(`${v3CompanyId} ${region}`);
+    const b = v4CompanyId === null ? undefined : v4Ids.get(v4CompanyId);
+    if (a === undefined) continue;
+    if (v4CompanyId === null) absent.add(a);
+    else if (b !== undefined) pairs.push([a, b]);
+  }
+  return { pairs, absent };
+}
+
+interface CountedEvidence {
+  readonly rows: readonly CompanyEvidence[];
+  readonly uncounted: Uncounted;
+}
+
+/**
+ * Pairs companies that are each other's best by agreeing keys and agree on at least half of the comparable ones, without
+ * a runner-up that has half as many. A company with a pair is no runner-up, so each pair can make others clear.
+ */
+function addClearPairs(evidence: CountedEvidence, links: Links): void {
+  const best = { v3: bestOf(evidence, 'v3'), v4: bestOf(evidence, 'v4') };
+  const isBest = ({ v3, v4, agreeing }: CompanyEvidence) =>
+    best.v3.get(v3)?.first === agreeing && best.v4.get(v4)?.first === agreeing;
+  const candidates = evidence.rows.filter(
+    (row) => isAboveChance(row) && row.agreeing * 2 >= row.comparable && isBest(row),
+  );
+  for (;;) {
+    const open = {
+      rows: evidence.rows.filter(({ v3, v4 }) => !links.v3.has(v3) && !links.v4.has(v4)),
+      uncounted: evidence.uncounted,
+    };
+    const rivals = { v3: bestOf(open, 'v3'), v4: bestOf(open, 'v4') };
+    const isClear = ({ v3, v4, agreeing }: CompanyEvidence) =>
+      [rivals.v3.get(v3), rivals.v4.get(v4)].every(
+        (rival) => rival?.first === agreeing && rival.second * 2 < agreeing,
+      );
+    const clear = candidates.filter((row) => !links.v3.has(row.v3) && !links.v4.has(row.v4) && isClear(row));
+    if (clear.length === 0) return;
+    links.add(
+      clear.map(({ v3, v4 }) => [v3, v4]),
+      'overlap',
+    );
+  }
+}
+
 interface Best {
   readonly first: number;
   readonly second: number;
 }
 
-interface EvidenceIndex {
-  readonly rows: readonly CompanyEvidence[];
-  readonly uncounted: Uncounted;
-  readonly v3: ReadonlyMap<number, Best>;
-  readonly v4: ReadonlyMap<number, Best>;
-}
-
-/** Every key was counted. */
-export const NO_UNCOUNTED: Uncounted = { v3: new Map(), v4: new Map() };
-
-function indexEvidence(rows: readonly CompanyEvidence[], uncounted: Uncounted): EvidenceIndex {
-  const v3 = bestBy(rows, (row) => row.v3, uncounted.v3);
-  return { rows, uncounted, v3, v4: bestBy(rows, (row) => row.v4, uncounted.v4) };
-}
-
-function bestBy(
-  rows: readonly CompanyEvidence[],
-  companyOf: (row: CompanyEvidence) => number,
-  uncounted: ReadonlyMap<number, number>,
-): Map<number, Best> {
+function bestOf({ rows, uncounted }: CountedEvidence, side: 'v3' | 'v4'): ReadonlyMap<number, Best> {
   const best = new Map<number, Best>();
-  for (const [company, keys] of uncounted) best.set(company, { first: keys, second: 0 });
-  for (const row of rows) {
-    const { first, second } = best.get(companyOf(row)) ?? NO_EVIDENCE;
-    const { agreeing } = row;
-    best.set(companyOf(row), {
+  for (const [company, keys] of uncounted[side]) best.set(company, { first: keys, second: 0 });
+  for (const { [side]: company, agreeing } of rows) {
+    const { first, second } = best.get(company) ?? NO_EVIDENCE;
+    best.set(company, {
       first: Math.max(first, agreeing),
       second: agreeing > first ? first : Math.max(second, agreeing),
     });
@@ -129,43 +162,12 @@ function bestBy(
 
 const NO_EVIDENCE: Best = { first: 0, second: 0 };
 
-function findNamed({ v3, v4, named }: PairingInput): CompanyLink[] {
-  if (named.length === 0) return [];
-  const v3Rows = new Map<string, number>();
-  const v4Rows = new Map<bigint, number>();
-  for (const { id, region, companyId } of v3) v3Rows.set(`${companyId} ${region}`, id);
-  for (const { id, companyId } of v4) v4Rows.set(companyId, id);
-  return named.flatMap(({ region, v3CompanyId, v4CompanyId }) => {
-    const a = v3Rows.get(`${v3CompanyId} ${region}`);
-    const b = v4Rows.get(v4CompanyId);
-    return a === undefined || b === undefined ? [] : [[a, b] as const];
-  });
+/** The agreement of the sample holds for all shared keys. */
+function isAboveChance({ agreeing, shared, sampled, smallerKeys }: CompanyEvidence): boolean {
+  return agreeing > 0 && (agreeing * shared) / sampled >= CHANCE * smallerKeys;
 }
 
-/**
- * Pairs of companies that are each other's best by agreeing keys and agree on most comparable keys, without a rival that
- * has half as many.
- */
-function findByEvidence(evidence: EvidenceIndex, named: Links): CompanyLink[] {
-  const isBest = (best: Best = NO_EVIDENCE, agreeing: number): boolean =>
-    best.first === agreeing && best.second * 2 < agreeing;
-  const isClear = (row: CompanyEvidence): boolean =>
-    isAboveChance(row) &&
-    row.agreeing * 2 >= row.comparable &&
-    isBest(evidence.v3.get(row.v3), row.agreeing) &&
-    isBest(evidence.v4.get(row.v4), row.agreeing);
-  const found: CompanyLink[] = [];
-  for (const row of evidence.rows) {
-    if (!named.v3.has(row.v3) && !named.v4.has(row.v4) && isClear(row)) found.push([row.v3, row.v4]);
-  }
-  return found;
-}
-
-function isAboveChance(row: CompanyEvidence): boolean {
-  return row.agreeing > 0 && row.agreeing >= CHANCE * row.smallerKeys;
-}
-
-/** A V3 and a V4 company with equal ids, neither of which is paired by name or evidence. */
+/** A V3 and a V4 company with equal ids, neither of which is paired by the file or evidence. */
 interface IdClaim {
   readonly a: CompanySide;
   readonly b: CompanySide;
@@ -175,72 +177,59 @@ interface IdClaim {
 }
 
 /**
- * Finds unpaired companies with equal ids. A named V3 company does not claim the V4 company with its id, but it still
- * makes the id ambiguous for V3 companies of other regions.
+ * Finds unpaired companies with equal ids. A V3 company that the file pairs does not claim the V4 company with its id,
+ * but it still makes the id ambiguous for V3 companies of other regions.
  */
-function findIdClaims(input: PairingInput, links: Links): IdClaim[] {
+function findIdClaims(input: PairingInput, links: Links, absent: ReadonlySet<number>): IdClaim[] {
   const v3ByCompanyId = new Map<bigint, CompanySide[]>();
   for (const a of input.v3) {
-    if (links.v3.get(a.id)?.matchedBy !== 'overlap') append(v3ByCompanyId, a.companyId, a);
+    const isElsewhere = links.v3.get(a.id)?.matchedBy === 'overlap' || absent.has(a.id);
+    if (!isElsewhere) append(v3ByCompanyId, a.companyId, a);
   }
-  const claims: Omit<IdClaim, 'own'>[] = [];
-  for (const b of input.v4) {
-    if (links.v4.has(b.id)) continue;
-    const same = v3ByCompanyId.get(b.companyId) ?? [];
-    const free = same.filter(({ id }) => !links.v3.has(id));
-    claims.push(...free.map((a) => ({ a, b, isTied: same.length > 1 })));
-  }
-  const own = evidenceOfClaims(input.evidence, claims);
-  return claims.map((claim) => ({ ...claim, own: own.get(claim.a.id) }));
+  const evidenceByPair = new Map(input.evidence.map((row) => [`${row.v3} ${row.v4}`, row]));
+  return input.v4
+    .filter((b) => !links.v4.has(b.id))
+    .flatMap((b) => {
+      const same = v3ByCompanyId.get(b.companyId) ?? [];
+      return same
+        .filter((a) => !links.v3.has(a.id))
+        .map((a) => ({ a, b, isTied: same.length > 1, own: evidenceByPair.get(`${a.id} ${b.id}`) }));
+    });
 }
 
-/** Evidence of each claim, by its V3 company. */
-function evidenceOfClaims(
-  evidence: readonly CompanyEvidence[],
-  claims: readonly Pick<IdClaim, 'a' | 'b'>[],
-): Map<number, CompanyEvidence> {
-  const claimed = new Map(claims.map(({ a, b }) => [a.id, b.id]));
-  const found = new Map<number, CompanyEvidence>();
-  for (const row of evidence) if (claimed.get(row.v3) === row.v4) found.set(row.v3, row);
-  return found;
-}
-
-/** Whether the claim is tied, or contradicted by the keys. */
 function isOpen({ isTied, own }: IdClaim): boolean {
   return isTied || (own !== undefined && own.agreeing * 2 < own.comparable);
 }
 
-/** Neither company has an agreeing key with any company, and both were read in full. */
-function canDecideById(evidence: EvidenceIndex, { a, b }: IdClaim): boolean {
-  return (
-    a.scopeFull &&
-    b.scopeFull &&
-    (evidence.v3.get(a.id)?.first ?? 0) === 0 &&
-    (evidence.v4.get(b.id)?.first ?? 0) === 0
-  );
-}
-
 interface PairingEvidence {
   readonly links: Links;
-  readonly evidence: EvidenceIndex;
+  readonly evidence: CountedEvidence;
   readonly claims: readonly IdClaim[];
+  readonly absent: ReadonlySet<number>;
 }
 
 /** Unpaired companies are `ambiguous` if there is evidence for any pair, otherwise `none`. */
-function describePairing({ v3, v4 }: PairingInput, { links, evidence, claims }: PairingEvidence): Pairing {
-  const openV3 = new Set(evidence.uncounted.v3.keys());
-  const openV4 = new Set(evidence.uncounted.v4.keys());
-  const leaveOpen = (a: number, b: number) => {
-    if (!links.v3.has(a)) openV3.add(a);
-    if (!links.v4.has(b)) openV4.add(b);
-  };
-  for (const row of evidence.rows) if (isAboveChance(row)) leaveOpen(row.v3, row.v4);
-  for (const claim of claims) if (isOpen(claim)) leaveOpen(claim.a.id, claim.b.id);
+function describePairing(
+  { v3, v4 }: PairingInput,
+  { links, evidence, claims, absent }: PairingEvidence,
+): Pairing {
+  const open = { v3: new Set(evidence.uncounted.v3.keys()), v4: new Set(evidence.uncounted.v4.keys()) };
+  for (const row of evidence.rows.filter(isAboveChance)) {
+    open.v3.add(row.v3);
+    open.v4.add(row.v4);
+  }
+  for (const { a, b } of claims.filter(isOpen)) {
+    open.v3.add(a.id);
+    open.v4.add(b.id);
+  }
   const unpaired = (isOpen: boolean): CompanyMatch => (isOpen ? 'ambiguous' : 'none');
-  const pairing = { v3: new Map(), v4: new Map() } satisfies Pairing;
-  for (const { id } of v3)
-    pairing.v3.set(id, links.v3.get(id) ?? { v4: null, matchedBy: unpaired(openV3.has(id)) });
-  for (const { id } of v4)
-    pairing.v4.set(id, links.v4.get(id) ?? { v3: null, matchedBy: unpaired(openV4.has(id)) });
-  return pairing;
+  const ofV3 = (id: number) =>
+    absent.has(id) ? FILE_NONE : (links.v3.get(id) ?? { v4: null, matchedBy: unpaired(open.v3.has(id)) });
+  const ofV4 = (id: number) => links.v4.get(id) ?? { v3: null, matchedBy: unpaired(open.v4.has(id)) };
+  return {
+    v3: new Map(v3.map(({ id }) => [id, ofV3(id)])),
+    v4: new Map(v4.map(({ id }) => [id, ofV4(id)])),
+  };
 }
+
+const FILE_NONE = { v4: null, matchedBy: 'file' } as const;

@@ -1,38 +1,35 @@
 import { basename } from 'node:path';
 import type { Config } from '../config/config.js';
+import type { StaleReason } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { toFinding } from '../store/finding-rows.js';
+import { type Counter, decideOutcome, EXIT_BY_OUTCOME } from '../limits.js';
+import { readFirstFindings, toFinding } from '../store/findings.js';
 import { readStoredFingerprint } from '../store/fingerprint.js';
-import type { Db } from '../store/open.js';
+import { findIncomplete, findNotReady, readReadiness } from '../store/readiness.js';
+import type { RemapRun, Scope } from '../store/remap.js';
 import {
-  findIncomplete,
-  findNotReady,
-  findOpenLists,
-  isStale,
-  type Readiness,
-  readReadiness,
-} from '../store/readiness.js';
-import { TABLE_PARTS } from '../store/remap-blocks.js';
-import { assertDigests } from '../store/remap-digest.js';
-import { EVERYTHING, hasSharedKey, hasV4Records, type Scope } from '../store/remap-rows.js';
-import { type DecisionCount, readAmbiguousCompanies, readDecisionCounts } from '../store/remap-tables.js';
-import { iterateStreams, type StreamFilter } from '../store/scoped-streams.js';
-import { type ListRow, readV4Companies } from '../store/streams.js';
-import { countReasons } from '../text/reason-counts.js';
-import { rowsOf } from '../text/rows.js';
-import { type CountedRows, countRows } from './count-rows.js';
-import { decideOutcome, type EvidenceAge, EXIT_BY_OUTCOME, type GateCounts, judge, readAge } from './gate.js';
-import type { DriftSection, Report, ReportStream } from './report-schema.js';
-import {
-  buildMonths,
-  type Dates,
-  listCannotSee,
-  MAX_NAMED,
-  prepareFullSync,
-  readDates,
-  readDecisions,
-  readDrift,
-} from './sections.js';
+  type CompanyRow,
+  type DecisionRow,
+  iterateGroupCounts,
+  type ListRow,
+  readCompanies,
+  readDays,
+  readDecisionRows,
+  readExportedCounts,
+  readLists,
+  readOutside,
+  readWindows,
+  type WindowRow,
+} from '../store/report-rows.js';
+import type { Db } from '../store/sqlite.js';
+import { groupBy } from '../text/rows.js';
+import { listCannotSee } from './cannot-see.js';
+import { type CountedRows, countReasons, countRows, sumStatuses } from './count-rows.js';
+import { type GateCounts, judge } from './gate.js';
+import { nextStep } from './next-steps.js';
+import { listObstacles } from './obstacles.js';
+import type { Report, ReportStream } from './report-schema.js';
+import { buildMonths, isoTime, summarizeWindows } from './timeline.js';
 
 export interface ReportInputs {
   readonly config: Config;
@@ -43,207 +40,299 @@ export interface ReportInputs {
 }
 
 const HOUR_MS = 3_600_000;
+const MAX_SAMPLES = 5;
+const MAX_IDLE_DECISIONS = 1000;
+const FULL_LIST = '`svc-migrate report --ndjson findings.ndjson`, or the table remap of the database';
 
 /**
  * Builds the report from the database. The same database gives the same report, except for `generatedAt` and ages. Call
  * it inside a transaction.
  *
- * @throws SvcError `internal` if the counts of a current remap do not add up
+ * @throws SvcError `internal` if the counts of the remap do not add up
  */
-export function buildReport(db: Db, inputs: ReportInputs): Report {
-  const { config, scope, nowMs } = inputs;
+export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }: ReportInputs): Report {
   // All configured models, unless models were named.
-  const counted: Scope = { ...scope, models: scope.models ?? config.models.map((model) => model.v3) };
-  const facts = readReadiness(db, config, counted);
-  const counts = countRows(db, config, counted);
-  const dates = readDates(db, counted);
-  const age = readAge(facts.groups, nowMs);
-  const drift = readDrift(db, counted, counts.matchedRecords);
-  const parts = { facts, counts, age, drift };
-  const { totals } = counts;
-  const decisionCounts = readDecisionCounts(db, scope, nowMs);
-  const limitedModels = Object.entries(config.limits.models).filter(
-    ([model]) => scope.models?.includes(model) ?? true,
+  const scope: Scope = { ...given, models: given.models ?? config.models.map(({ v3 }) => v3) };
+  const facts = readReadiness(db, config, scope);
+  const companies = readCompanies(db, scope);
+  const counts = countRows({
+    models: scope.models ?? [],
+    companies,
+    exported: readExportedCounts(db, scope),
+    groups: iterateGroupCounts(db, scope),
+  });
+  const lists = readLists(db, scope);
+  const age = readAge(lists, nowMs);
+  const newestMs = age.newest === null ? nowMs : Date.parse(age.newest);
+  const windowRows = readWindows(db, scope);
+  const windows = summarizeWindows(windowRows, newestMs);
+  const decisions = readDecisionRows(db, scope);
+  const gate = judge(
+    countForGate(counts, lists, decisions, age.ms),
+    limitsInScope(config, given),
+    config.maxAgeMs,
   );
-  const limits = { global: config.limits.global, models: Object.fromEntries(limitedModels) };
-  const gate = judge(countForGate(parts, decisionCounts), limits, config.maxAgeMs);
-  const blockers = findBlockers(db, config, counted, parts);
+  const incomplete = findIncomplete(facts);
+  const blockers = incomplete.length > 0 ? incomplete : findNotReady(db, config, scope);
   const outcome = decideOutcome(blockers, gate.pass);
   const v4NameOf = (model: string) => config.models.find((pair) => pair.v3 === model)?.v4 ?? null;
-  const firstLists = (filter: StreamFilter) => [
-    ...iterateStreams(db, counted, { ...filter, limit: MAX_NAMED }),
-  ];
+  const streams = lists.map((list) => toReportStream(list, v4NameOf(list.model)));
+  const { totals } = counts;
   return {
     schemaVersion: 1,
-    tool: { name: 'svc-migrate', version: inputs.toolVersion },
+    tool: { name: 'svc-migrate', version: toolVersion },
     generatedAt: new Date(nowMs).toISOString(),
     outcome,
     exitCode: EXIT_BY_OUTCOME[outcome],
-    scope: { models: scope.models?.slice() ?? null, companies: scope.companies?.map(String) ?? null },
+    next: nextStep(blockers, listObstacles(gate.limits), windows),
+    scope: {
+      models: given.models == null ? null : [...given.models],
+      companies: given.companies == null ? null : given.companies.map(String),
+    },
     blockers,
     gate,
     totals,
     models: [...counts.models].map(([model, own]) => ({ model, v4Model: v4NameOf(model), ...own })),
-    companies: rowsOf(counts.companies, ({ counts: own, ...company }) => ({
+    companies: counts.companies.map(({ counts: own, ...company }) => ({
       region: company.region,
       v3CompanyId: company.v3CompanyId?.toString() ?? null,
       v4CompanyId: company.v4CompanyId?.toString() ?? null,
       matchedBy: company.matchedBy,
       ...own,
     })),
-    ambiguousCompanies: readAmbiguousCompanies(db, scope).map(({ candidates, ...one }) => ({
-      ...one,
-      candidates: [...candidates],
-    })),
+    ambiguousCompanies: companies.flatMap(toAmbiguous),
     reasons: countReasons(counts.rows),
-    completeness: rowsOf(
-      () => iterateStreams(db, counted),
-      (stream) => toReportStream(stream, v4NameOf(stream.model)),
-    ),
-    fullSync: rowsOf(() => counts.outside, prepareFullSync(dates.ranges)),
+    windows,
+    completeness: streams,
+    fullSync: listFullSync(db, scope),
     findings: {
-      total: sumRows(totals) - totals.byStatus.matched,
-      samples: counts.samples.map(toFinding),
-      fullList: '`svc-migrate report --ndjson findings.ndjson`, or the table remap of the database',
+      total: sumStatuses(totals.byStatus) - totals.byStatus.matched,
+      samples: readFirstFindings(db, scope, MAX_SAMPLES, false).map(toFinding),
+      fullList: FULL_LIST,
     },
-    drift,
-    decisions: readDecisions(db, config, scope, decisionCounts, nowMs),
+    decisions: summarizeDecisions(config, decisions),
     cannotSee: listCannotSee({
-      ...{ config, scope, groups: facts.groups, drift, totals, deleted: counts.deleted },
-      short: firstLists({ states: ['short'] }),
-      absentInV3: firstLists({ generation: 'v3', states: ['absent'] }),
+      config,
+      scope: given,
+      streams,
+      isV3ToppedUp: lists.some(({ generation, phase }) => generation === 'v3' && phase === 'sweep'),
+      totals,
+      deleted: counts.deleted,
     }),
-    timeline: buildTimeline(config, dates, age.newest),
-    evidence: describeEvidence(db, config, parts),
-  };
-}
-
-/** What `check` says of everything in the database. Call it inside a transaction; throws as `buildReport` and `assertDigests` do. */
-export function readOutcome(db: Db, inputs: Pick<ReportInputs, 'config' | 'nowMs'>): Report['outcome'] {
-  assertDigests(db, TABLE_PARTS);
-  return buildReport(db, { ...inputs, scope: EVERYTHING, toolVersion: '' }).outcome;
-}
-
-interface Parts {
-  readonly facts: Readiness;
-  readonly counts: CountedRows;
-  readonly age: EvidenceAge;
-  readonly drift: DriftSection;
-}
-
-/** What limits are compared with. */
-function countForGate({ facts, counts, age, drift }: Parts, decisions: readonly DecisionCount[]): GateCounts {
-  const perModel = (pick: 'rejected' | 'uniqueIdConflicts') =>
-    new Map([...counts.models].map(([model, own]) => [model, own[pick]]));
-  const shortStreams = new Map<string, number>();
-  for (const { state, model, lists } of facts.groups) {
-    if (state === 'short') shortStreams.set(model, (shortStreams.get(model) ?? 0) + lists);
-  }
-  const stale = decisions.filter(({ outcome }) => outcome === 'stale');
-  return {
-    rows: counts.rows,
-    v3Rows: counts.v3Rows,
-    staleDecisions: new Map(stale.map(({ model, n }) => [model, Number(n)])),
-    rejected: perModel('rejected'),
-    shortStreams,
-    uniqueIdConflicts: perModel('uniqueIdConflicts'),
-    drift: drift.measured ? new Map(drift.models.map(({ model, differing }) => [model, differing])) : null,
-    ageMs: age.ms,
-  };
-}
-
-function sumRows({ byStatus }: Report['totals']): number {
-  return Object.values(byStatus).reduce((sum, n) => sum + n, 0);
-}
-
-/** The rows are verified here, because no other part of a report reads all of them. */
-function readsSharedKey(db: Db, scope: Scope): boolean {
-  assertDigests(db, ['rows']);
-  return hasSharedKey(db, scope);
-}
-
-/**
- * A scope of V3 companies contains no V4 records of unpaired companies, so V4 is checked as a whole: any list that was not
- * read may hold theirs.
- */
-function findBlockers(db: Db, config: Config, scope: Scope, { facts, counts }: Parts): Report['blockers'] {
-  const incomplete = findIncomplete(facts);
-  if (incomplete.length > 0) return incomplete;
-  const { v3Records, v4Records } = counts.totals;
-  const notReady = findNotReady(
-    {
-      v3Records,
-      hasV4Company: readV4Companies(db).length > 0,
-      hasV4Records: v4Records > 0 || hasV4Records(db, scope.models),
-      hasSharedKey: counts.pairs > 0 || readsSharedKey(db, scope),
+    timeline: buildTimeline(db, config, scope, { windowRows, newestMs }),
+    evidence: {
+      database: basename(config.database),
+      oldestReadAt: age.oldest,
+      newestReadAt: age.newest,
+      ageHours: age.ms === null ? null : Math.max(0, Math.floor(age.ms / HOUR_MS)),
+      fingerprint: { ...readStoredFingerprint(db) },
+      ...describeRemap(facts.run, facts.changes, counts),
     },
-    facts.groups,
-  );
-  if (notReady.length === 0 || v3Records === 0 || scope.companies === null) return notReady;
-  const open = findOpenLists(readReadiness(db, config, { ...scope, companies: null }));
-  return open.length > 0 ? open : notReady;
-}
-
-function toReportStream(stream: ListRow, v4Model: string | null): ReportStream {
-  return {
-    generation: stream.generation,
-    region: stream.region,
-    model: stream.model,
-    v4Model,
-    companyId: stream.companyId?.toString() ?? null,
-    state: stream.state,
-    endReason: stream.endReason,
-    pages: stream.pages,
-    records: stream.records,
-    uniqueRecords: stream.uniqueRecords,
-    duplicates: stream.duplicates,
-    rejected: stream.rejected,
-    totalCountFirst: stream.totalCountFirst,
-    totalCountLast: stream.totalCountLast,
-    startedAt: stream.startedAt,
-    finishedAt: stream.finishedAt,
-    readBy: stream.readBy,
   };
 }
 
-function buildTimeline(config: Config, { days }: Dates, newest: string | null): Report['timeline'] {
-  const newestMs = newest === null ? Number.NaN : Date.parse(newest);
+/** Limits of models that are not in the scope judge nothing. */
+function limitsInScope({ limits }: Config, { models }: Scope): Config['limits'] {
+  const inScope = Object.entries(limits.models).filter(([model]) => models?.includes(model) ?? true);
+  return { global: limits.global, models: Object.fromEntries(inScope) };
+}
+
+function countForGate(
+  counts: CountedRows,
+  lists: readonly ListRow[],
+  decisions: readonly DecisionRow[],
+  ageMs: number | null,
+): GateCounts {
+  const perModel = (pick: 'rejected' | 'uniqueIdConflicts' | 'merged') =>
+    new Map([...counts.models].map(([model, own]) => [model, own[pick]]));
+  const countBy = (rows: readonly { readonly model: string }[]) =>
+    new Map([...groupBy(rows, ({ model }) => model)].map(([model, own]) => [model, own.length]));
+  const counters: Record<Counter, ReadonlyMap<string, number>> = {
+    rejected: perModel('rejected'),
+    short: countBy(lists.filter(({ state }) => state === 'short')),
+    unique_id_conflict: perModel('uniqueIdConflicts'),
+    merged: perModel('merged'),
+    decision_stale: countBy(decisions.filter(({ outcome }) => outcome === 'stale')),
+  };
+  return { rows: counts.rows, v3Rows: counts.v3Rows, counters, ageMs };
+}
+
+/** When lists were read: the start of the last complete reading of each. */
+interface EvidenceAge {
+  readonly oldest: string | null;
+  readonly newest: string | null;
+  /** Age of the oldest, ms; null if a list that was read to its end does not say when. */
+  readonly ms: number | null;
+}
+
+function readAge(lists: readonly ListRow[], nowMs: number): EvidenceAge {
+  const times = lists.flatMap(({ readAt }) => readAt ?? []).sort((a, b) => Date.parse(a) - Date.parse(b));
+  const oldest = times[0] ?? null;
+  const isDated = lists.every(
+    ({ readAt, state }) => readAt !== null || state === 'running' || state === 'failed',
+  );
+  const ms = oldest === null || !isDated ? Number.NaN : nowMs - Date.parse(oldest);
+  return { oldest, newest: times.at(-1) ?? null, ms: Number.isNaN(ms) ? null : ms };
+}
+
+function toReportStream(list: ListRow, v4Model: string | null): ReportStream {
+  return {
+    generation: list.generation,
+    region: list.region,
+    model: list.model,
+    v4Model,
+    companyId: list.companyId?.toString() ?? null,
+    state: list.state,
+    endReason: list.endReason,
+    pages: Number(list.pages),
+    records: Number(list.records),
+    uniqueRecords: Number(list.uniqueRecords),
+    duplicates: Number(list.duplicates),
+    rejected: Number(list.rejected),
+    totalCountFirst: list.totalCountFirst === null ? null : Number(list.totalCountFirst),
+    totalCountLast: list.totalCountLast === null ? null : Number(list.totalCountLast),
+    startedAt: list.startedAt,
+    finishedAt: list.finishedAt,
+  };
+}
+
+type AmbiguousCompanies = Report['ambiguousCompanies'];
+
+function toAmbiguous({ region, v3CompanyId, matchedBy, note }: CompanyRow): AmbiguousCompanies {
+  if (matchedBy !== 'ambiguous' || region === null || v3CompanyId === null) return [];
+  return [{ region, v3CompanyId: String(v3CompanyId), candidates: candidatesIn(note) }];
+}
+
+/** The candidates in a company's note, likeliest first. */
+export function candidatesIn(note: string): AmbiguousCompanies[number]['candidates'] {
+  const parsed: unknown = JSON.parse(note);
+  if (!Array.isArray(parsed)) return [];
+  return parsed.map((candidate: unknown) => {
+    const numbers = new Map<string, unknown>(Object.entries(Object(candidate)));
+    const numberOf = (name: string) => Number(numbers.get(name) ?? 0);
+    return {
+      v4CompanyId: String(numbers.get('v4_company_id')),
+      comparableKeys: numberOf('comparable_keys'),
+      agreeingKeys: numberOf('agreeing_keys'),
+    };
+  });
+}
+
+function listFullSync(db: Db, scope: Scope): Report['fullSync'] {
+  return readOutside(db, scope).map((row) => ({
+    region: row.region,
+    v3CompanyId: String(row.v3CompanyId),
+    v4CompanyId: row.v4CompanyId?.toString() ?? null,
+    model: row.model,
+    records: Number(row.records),
+    children: Number(row.children),
+    earliest: isoTime(row.earliestMs),
+    latest: isoTime(row.latestMs),
+  }));
+}
+
+const WHY_STALE: Readonly<Record<StaleReason, string>> = {
+  expired: 'its date in the column until has come',
+  company_not_paired: 'its V3 company has no V4 company',
+  v3_not_exported: 'V3 shows no such id in this model, path, region and company',
+  v4_not_exported: 'V4 shows no such id in this model, path and company (for a child: in the same record)',
+  v3_several: 'several records hold a V3 child with this id',
+  v4_several: 'several records hold a V4 child with this id',
+  parents_not_matched: 'the records that hold the child are not matched',
+  v3_deleted: 'the V3 record is deleted',
+  v4_deleted: 'the V4 record is deleted',
+  v3_paired: 'the V3 record is in a pair that the data prove',
+  v4_paired: 'the V4 record is in a pair that the data prove',
+  not_read_in_full: 'a list that may hold the counterpart was not read in full',
+};
+
+/** What the last remap made of the decisions; null if there are none and none are configured. */
+function summarizeDecisions(config: Config, rows: readonly DecisionRow[]): Report['decisions'] {
+  if (config.decisions === null && rows.length === 0) return null;
+  const countOfOutcome = (wanted: string) => rows.filter(({ outcome }) => outcome === wanted).length;
+  return {
+    file: config.decisions === null ? 'decisions' : basename(config.decisions),
+    taken: countOfOutcome('taken'),
+    notNeeded: countOfOutcome('not_needed'),
+    stale: countOfOutcome('stale'),
+    idle: rows
+      .flatMap((row) => (row.outcome === 'taken' ? [] : [toIdle(row, row.outcome)]))
+      .slice(0, MAX_IDLE_DECISIONS),
+  };
+}
+
+type IdleDecision = NonNullable<Report['decisions']>['idle'][number];
+
+function toIdle(row: DecisionRow, outcome: IdleDecision['outcome']): IdleDecision {
+  const why = row.why === null ? '' : `: ${WHY_STALE[row.why]}`;
+  return {
+    line: row.line,
+    model: row.model,
+    path: row.path,
+    region: row.region,
+    v3_company_id: String(row.v3CompanyId),
+    v3_svc_id: row.v3SvcId?.toString() ?? null,
+    v4_svc_id: row.v4SvcId?.toString() ?? null,
+    note: row.note,
+    until: row.until,
+    outcome,
+    why: row.why,
+    text: outcome === 'not_needed' ? 'not needed: the data prove it' : `not taken${why}`,
+  };
+}
+
+function buildTimeline(
+  db: Db,
+  config: Config,
+  scope: Scope,
+  { windowRows, newestMs }: { readonly windowRows: readonly WindowRow[]; readonly newestMs: number },
+): Report['timeline'] {
   const { sinceMs } = config.backfill;
+  const starts = windowRows.flatMap((row) => (row.sinceMs === null ? [] : [Number(row.sinceMs)]));
+  const startOf = (pick: (...starts: number[]) => number) =>
+    starts.length === 0 ? null : isoTime(starts.reduce((a, b) => pick(a, b)));
   return {
     window: {
-      since: sinceMs === null ? null : new Date(sinceMs).toISOString(),
+      since: isoTime(sinceMs),
       source: sinceMs === null ? 'inferred_per_company' : 'configured',
+      earliest: startOf(Math.min),
+      latest: startOf(Math.max),
     },
-    ...(Number.isNaN(newestMs) ? buildMonths([], 0) : buildMonths(days, newestMs)),
+    ...buildMonths(readDays(db, scope), newestMs),
   };
 }
 
-/**
- * Describes the data that the report is based on.
- *
- * @throws SvcError `internal` if the counts of a current remap do not add up
- */
-function describeEvidence(db: Db, config: Config, { facts, counts, age }: Parts): Report['evidence'] {
-  const { lastRun, exportSeq, changedInputs } = facts;
-  const { totals } = counts;
-  const isOutdated = lastRun === undefined || isStale(lastRun, exportSeq);
-  const v3Exported = totals.v3Records + totals.v3Children;
-  const v3Rows = [...counts.v3Rows.values()].reduce((sum, n) => sum + n, 0);
-  if (!isOutdated && v3Exported !== v3Rows) {
-    throw new SvcError(
-      'internal',
-      `The remap has ${v3Rows} rows for ${v3Exported} exported V3 records and children.`,
-    );
+/** @throws SvcError `internal` if the counts of the remap do not add up */
+function describeRemap(
+  run: RemapRun | null,
+  changes: readonly string[],
+  { totals, v3Rows }: CountedRows,
+): Pick<Report['evidence'], 'remap' | 'conservation'> {
+  if (run === null) {
+    const none = { v3Exported: 0, v3Rows: 0, v4Exported: 0, v4Seen: 0, holds: null };
+    return { remap: null, conservation: none };
   }
-  const rows = sumRows(totals);
-  const stale = isOutdated || changedInputs.length > 0;
-  return {
-    database: basename(config.database),
-    oldestReadAt: age.oldest,
-    newestReadAt: age.newest,
-    ageHours: age.ms === null ? null : Math.max(0, Math.floor(age.ms / HOUR_MS)),
-    fingerprint: readStoredFingerprint(db),
-    remap: lastRun === undefined ? null : { sha256: lastRun.sha256, builtAt: lastRun.built_at, rows, stale },
-    conservation: { v3Exported, v3Rows, holds: isOutdated ? null : true },
+  const { v3Exported, v3Rows: inRows, v4Exported, v4Seen } = run.conservation;
+  const counted = [...v3Rows.values()].reduce((sum, rows) => sum + rows, 0);
+  const exported = totals.v3Records + totals.v3Children;
+  if (v3Exported !== inRows || v4Exported !== v4Seen || counted !== exported) {
+    throw new SvcError('internal', 'The rows of the remap do not add up to what was exported.', {
+      facts: { v3Exported, v3Rows: inRows, v4Exported, v4Seen, exported, counted },
+    });
+  }
+  const remap = {
+    sha256: run.sha256,
+    builtAt: run.builtAt,
+    rows: sumStatuses(totals.byStatus),
+    stale: changes.length > 0,
+    changed: [...changes],
   };
+  const conservation = {
+    v3Exported: Number(v3Exported),
+    v3Rows: Number(inRows),
+    v4Exported: Number(v4Exported),
+    v4Seen: Number(v4Seen),
+    holds: true,
+  };
+  return { remap, conservation };
 }

@@ -1,20 +1,71 @@
-import type { Config } from '../config/config.js';
-import type { CompanyMatch, RowUnit } from '../domain.js';
-import { bareReason } from '../reasons.js';
-import type { Db } from '../store/open.js';
-import {
-  type ExportedCount,
-  type GroupCounts,
-  readExportedCounts,
-  readRemapGroups,
-} from '../store/remap-groups.js';
-import { prepareRowsById, type RemapRow, type Scope, v4CompaniesOf } from '../store/remap-rows.js';
-import { iterateCompanyRows } from '../store/remap-tables.js';
-import { openVerifiedRemap } from '../store/verified-remap.js';
-import { sortReasons } from '../text/reason-counts.js';
-import { compare } from '../text/rows.js';
-import { kindOf, type RowCount } from './gate.js';
-import type { Counts } from './report-schema.js';
+import type { CompanyMatch } from '../domain.js';
+import { bareReason, outcomeKey, rankOfKey, type Status } from '../reasons.js';
+import type { CompanyRow, ExportedCount, GroupCount } from '../store/report-rows.js';
+import { groupBy } from '../text/rows.js';
+import type { RowCount } from './gate.js';
+import { titleOfKey } from './next-steps.js';
+import type { Counts, ReasonCounts } from './report-schema.js';
+
+interface CountedCompany {
+  readonly region: string | null;
+  readonly v3CompanyId: bigint | null;
+  readonly v4CompanyId: bigint | null;
+  readonly matchedBy: CompanyMatch | null;
+  readonly counts: Counts;
+}
+
+export interface CountedRows {
+  readonly totals: Counts;
+  readonly models: ReadonlyMap<string, Counts>;
+  /** V3 companies in the order of the remap's companies, then those that are only in V4. */
+  readonly companies: readonly CountedCompany[];
+  readonly rows: readonly RowCount[];
+  readonly v3Rows: ReadonlyMap<string, number>;
+  /** Deleted records in the lists. */
+  readonly deleted: { readonly v3: number; readonly v4: number };
+}
+
+interface Counted {
+  readonly models: readonly string[];
+  readonly companies: readonly CompanyRow[];
+  readonly exported: readonly ExportedCount[];
+  readonly groups: Iterable<GroupCount>;
+}
+
+/** Adds up the remap, the export and the rejected objects, by model and by company. */
+export function countRows({ models, companies, exported, groups }: Counted): CountedRows {
+  const totals = newCounts();
+  const byModel = new Map(models.map((model) => [model, newCounts()]));
+  const byCompany = indexCompanies(companies);
+  const deleted = { v3: 0, v4: 0 };
+  const rows = new Map<string, RowCount & { count: number }>();
+  const v3Rows = new Map<string, number>();
+  const countsOf = (model: string, region: string | null, v3: bigint | null, v4: bigint | null): Counts[] => {
+    const ofModel = byModel.get(model) ?? newCounts();
+    byModel.set(model, ofModel);
+    const company = v3 === null && v4 === null ? [] : [companyOf(byCompany, region, v3, v4).counts];
+    return [totals, ofModel, ...company];
+  };
+  for (const row of exported) {
+    const { generation, model, region, companyId } = row;
+    const isV3 = generation === 'v3';
+    deleted[generation] += Number(row.deleted);
+    const all = isV3 ? countsOf(model, region, companyId, null) : countsOf(model, null, null, companyId);
+    for (const counts of all) addExported(counts, row);
+  }
+  for (const group of groups) {
+    for (const counts of countsOf(group.model, group.region, group.v3CompanyId, group.v4CompanyId)) {
+      addGroup(counts, group);
+    }
+    addRows(rows, group);
+    v3Rows.set(group.model, (v3Rows.get(group.model) ?? 0) + Number(group.v3Rows));
+  }
+  const listed = [...new Set(byCompany.values())];
+  for (const counts of [totals, ...byModel.values(), ...listed.map((company) => company.counts)]) {
+    sortReasons(counts);
+  }
+  return { totals, models: byModel, companies: listed, rows: [...rows.values()], v3Rows, deleted };
+}
 
 function newCounts(): Counts {
   return {
@@ -24,209 +75,141 @@ function newCounts(): Counts {
     v4Children: 0,
     rejected: 0,
     uniqueIdConflicts: 0,
+    merged: 0,
     byStatus: { matched: 0, unmatched: 0, deleted: 0, ambiguous: 0, v4_only: 0 },
     v3ByStatus: { matched: 0, unmatched: 0, deleted: 0, ambiguous: 0 },
+    v3RecordsByStatus: { matched: 0, unmatched: 0, deleted: 0, ambiguous: 0 },
+    v3ChildrenByStatus: { matched: 0, unmatched: 0, deleted: 0, ambiguous: 0 },
     byReason: {},
+    recordsByReason: {},
+    childrenByReason: {},
   };
 }
 
-function withSortedReasons(counts: Counts): Counts {
-  const keys = sortReasons(Object.keys(counts.byReason));
-  return { ...counts, byReason: Object.fromEntries(keys.map((key) => [key, counts.byReason[key] ?? 0])) };
-}
-
-/** A company or a pair of companies. */
-interface CountedCompany {
-  readonly region: string | null;
-  readonly v3CompanyId: bigint | null;
-  readonly v4CompanyId: bigint | null;
-  readonly matchedBy: CompanyMatch | null;
-  readonly counts: Counts;
-}
-
-function compareCompanies(a: CountedCompany, b: CountedCompany): number {
-  if ((a.v3CompanyId === null) !== (b.v3CompanyId === null)) return a.v3CompanyId === null ? 1 : -1;
-  return (
-    compare(a.region ?? '', b.region ?? '') ||
-    compare(a.v3CompanyId ?? 0n, b.v3CompanyId ?? 0n) ||
-    compare(a.v4CompanyId ?? 0n, b.v4CompanyId ?? 0n)
-  );
-}
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
-/** Records of one company and model outside the backfill window. */
-export interface OutsideCount {
-  readonly region: string;
-  readonly v3CompanyId: bigint;
-  readonly v4CompanyId: bigint | null;
-  readonly model: string;
-  records: number;
-  children: number;
-}
-
-export type CountedRows = ReturnType<RowCounter['finish']>;
-
-/** Counts the remap, the export and the rejected objects, by model and by company. */
-export function countRows(db: Db, config: Config, scope: Scope): CountedRows {
-  const counter = new RowCounter(db, config, scope);
-  for (const exported of readExportedCounts(db, scope)) counter.addExported(exported);
-  for (const group of readRemapGroups(db, scope)) counter.addGroup(group);
-  return counter.finish();
-}
-
-const RECORDS = ['v3_record', 'v4_record'] as const satisfies readonly RowUnit[];
-const LINE_ITEMS = ['v3_line_item', 'v4_line_item'] as const satisfies readonly RowUnit[];
-
-const MAX_SAMPLES_PER_KIND = 5;
-const MAX_SAMPLES = 500;
-
-class RowCounter {
-  readonly #db: Db;
-  readonly #totals = newCounts();
-  readonly #models = new Map<string, Counts>();
-  /** By region and V3 id, or by V4 id; pairs by both. */
-  readonly #companies = new Map<string, CountedCompany>();
-  readonly #rows = new Map<string, Mutable<RowCount>>();
-  readonly #v3Rows = new Map<string, number>();
-  readonly #outside = new Map<string, OutsideCount>();
-  readonly #deleted = { v3: 0, v4: 0 };
-  /** The ids of the first rows of each model, status and reason. */
-  readonly #firstRows = new Map<string, number[]>();
-  #pairs = 0;
-  #matchedRecords = 0;
-
-  constructor(db: Db, config: Config, scope: Scope) {
-    this.#db = db;
-    // of the V3 companies in scope; null for all
-    const v4Scope = scope.companies === null ? null : v4CompaniesOf(db, scope.companies);
-    for (const { v3 } of config.models) {
-      if (scope.models?.includes(v3) ?? true) this.#models.set(v3, newCounts());
-    }
-    for (const { region, v3_company_id: v3, v4_company_id: v4, matched_by } of iterateCompanyRows(db)) {
-      const wanted = v3 === null ? v4Scope : scope.companies;
-      if (wanted === null || wanted.includes(v3 ?? v4 ?? 0n)) this.#company(region, v3, v4, matched_by);
-    }
-  }
-
-  #company(
-    region: string | null,
-    v3CompanyId: bigint | null,
-    v4CompanyId: bigint | null,
-    matchedBy: CompanyMatch | null = null,
-  ): Counts {
-    const byV4 = `v4 ${v4CompanyId}`;
-    const key = v3CompanyId === null ? byV4 : `v3 ${v3CompanyId} ${region}`;
-    const known = this.#companies.get(key);
-    if (known !== undefined) return known.counts;
+/** By region and V3 id, and by V4 id; a pair by both. */
+function indexCompanies(rows: readonly CompanyRow[]): Map<string, CountedCompany> {
+  const companies = new Map<string, CountedCompany>();
+  for (const { region, v3CompanyId, v4CompanyId, matchedBy } of rows) {
     const company = { region, v3CompanyId, v4CompanyId, matchedBy, counts: newCounts() };
-    this.#companies.set(key, company);
-    if (matchedBy !== null && v4CompanyId !== null) this.#companies.set(byV4, company);
-    return company.counts;
+    if (v3CompanyId !== null) companies.set(v3Key(region, v3CompanyId), company);
+    if (v4CompanyId !== null) companies.set(v4Key(v4CompanyId), company);
   }
+  return companies;
+}
 
-  /** The totals, and the counts of the model and, if it is known, of the company. */
-  #countsOf(model: string, region: string | null, v3: bigint | null, v4: bigint | null): Counts[] {
-    const ofModel = this.#models.get(model) ?? newCounts();
-    this.#models.set(model, ofModel);
-    const isKnown = v3 !== null || v4 !== null;
-    return [this.#totals, ofModel, ...(isKnown ? [this.#company(region, v3, v3 === null ? v4 : null)] : [])];
-  }
+function v3Key(region: string | null, id: bigint): string {
+  return `v3 ${id} ${region}`;
+}
 
-  #countsOfSide({ generation, model, region, company_id: id }: ExportedCount): Counts[] {
-    return generation === 'v3'
-      ? this.#countsOf(model, region, id, null)
-      : this.#countsOf(model, null, null, id);
-  }
+function v4Key(id: bigint): string {
+  return `v4 ${id}`;
+}
 
-  addExported(exported: ExportedCount): void {
-    const { generation } = exported;
-    this.#deleted[generation] += Number(exported.deleted);
-    for (const counts of this.#countsOfSide(exported)) {
-      counts[`${generation}Records`] += Number(exported.records);
-      counts[`${generation}Children`] += Number(exported.children);
-      counts.rejected += Number(exported.rejected);
-    }
-  }
+function companyOf(
+  companies: Map<string, CountedCompany>,
+  region: string | null,
+  v3CompanyId: bigint | null,
+  v4CompanyId: bigint | null,
+): CountedCompany {
+  const key = v3CompanyId === null ? `v4 ${v4CompanyId}` : v3Key(region, v3CompanyId);
+  const company = companies.get(key) ?? {
+    region,
+    v3CompanyId,
+    v4CompanyId,
+    matchedBy: null,
+    counts: newCounts(),
+  };
+  companies.set(key, company);
+  return company;
+}
 
-  addGroup(group: GroupCounts): void {
-    const { model, region, status, reason } = group;
-    const [n, v3] = [Number(group.n), Number(group.v3)];
-    for (const counts of this.#countsOf(model, region, group.v3_company_id, group.v4_company_id)) {
-      counts.byStatus[status] += n;
-      if (status !== 'v4_only') counts.v3ByStatus[status] += v3;
-      counts.uniqueIdConflicts += Number(group.conflicts);
-      const key = `${status}/${reason}`;
-      if (reason !== null && n > 0) counts.byReason[key] = (counts.byReason[key] ?? 0) + n;
-    }
-    const [ofV3, ofV4] = group.isChild === 1n ? LINE_ITEMS : RECORDS;
-    this.#addRows({ model, status, reason, unit: ofV3, count: v3 });
-    this.#addRows({ model, status, reason, unit: ofV4, count: n - v3 });
-    const firstRows = [...(this.#firstRows.get(kindOf(group)) ?? []), ...group.firstRows];
-    this.#firstRows.set(kindOf(group), firstRows.sort((a, b) => a - b).slice(0, MAX_SAMPLES_PER_KIND));
-    this.#addOutside(group);
-    this.#pairs += Number(group.pairs);
-    if (status === 'matched' && group.isChild === 0n) this.#matchedRecords += n;
-    this.#v3Rows.set(model, (this.#v3Rows.get(model) ?? 0) + v3);
-  }
+function addExported(counts: Counts, { generation, records, children, rejected }: ExportedCount): void {
+  counts[`${generation}Records`] += Number(records);
+  counts[`${generation}Children`] += Number(children);
+  counts.rejected += Number(rejected);
+}
 
-  #addRows(rows: RowCount): void {
-    if (rows.count === 0) return;
-    const key = `${kindOf(rows)} ${rows.unit}`;
-    const known = this.#rows.get(key) ?? { ...rows, count: 0 };
-    known.count += rows.count;
-    this.#rows.set(key, known);
+function addGroup(counts: Counts, group: GroupCount): void {
+  const { status, reason, isChild } = group;
+  const rows = Number(group.rows);
+  const v3 = Number(group.v3Rows);
+  counts.byStatus[status] += rows;
+  if (status !== 'v4_only') {
+    counts.v3ByStatus[status] += v3;
+    counts[isChild === 0n ? 'v3RecordsByStatus' : 'v3ChildrenByStatus'][status] += v3;
   }
+  counts.uniqueIdConflicts += Number(group.conflicts);
+  counts.merged += Number(group.merged);
+  if (reason === null) return;
+  const key = `${status}/${reason}`;
+  for (const byReason of [
+    counts.byReason,
+    isChild === 0n ? counts.recordsByReason : counts.childrenByReason,
+  ]) {
+    const { [key]: before = 0 } = byReason;
+    byReason[key] = before + rows;
+  }
+}
 
-  #addOutside(group: GroupCounts): void {
-    const { region, v3_company_id: v3CompanyId, v4_company_id: v4CompanyId, model } = group;
-    if (bareReason(group.reason ?? '') !== 'outside_backfill_window') return;
-    if (region === null || v3CompanyId === null) return;
-    const key = JSON.stringify([region, String(v3CompanyId), model]);
-    const place = { region, v3CompanyId, v4CompanyId, model };
-    const row = this.#outside.get(key) ?? { ...place, records: 0, children: 0 };
-    row[group.isChild === 1n ? 'children' : 'records'] += Number(group.n);
-    this.#outside.set(key, row);
+function addRows(rows: Map<string, RowCount & { count: number }>, group: GroupCount): void {
+  const { model, status, reason, isChild } = group;
+  const v3 = Number(group.v3Rows);
+  const [ofV3, ofV4] =
+    isChild === 0n ? (['v3_record', 'v4_record'] as const) : (['v3_line_item', 'v4_line_item'] as const);
+  for (const { unit, count } of [
+    { unit: ofV3, count: v3 },
+    { unit: ofV4, count: Number(group.rows) - v3 },
+  ]) {
+    if (count === 0) continue;
+    const key = JSON.stringify([model, status, reason, unit]);
+    const row = rows.get(key) ?? { model, status, reason, unit, count: 0 };
+    row.count += count;
+    rows.set(key, row);
   }
+}
 
-  /** The first findings of each kind, in the order of their rows; the first of each kind comes before the second of any. */
-  #readSamples(): RemapRow[] {
-    const kinds = [...this.#firstRows.values()].filter((rows) => rows.length > 0);
-    const inOrder = kinds.sort(([a = 0], [b = 0]) => a - b);
-    const ids = Array.from({ length: MAX_SAMPLES_PER_KIND }, (_, at) =>
-      inOrder.flatMap((rows) => rows[at] ?? []),
-    )
-      .flat()
-      .slice(0, MAX_SAMPLES);
-    const remap = openVerifiedRemap(this.#db);
-    for (const id of ids) remap.verifyRow(BigInt(id));
-    const read = prepareRowsById(this.#db);
-    return ids.flatMap((id) => read([id]));
-  }
+function sortReasons(counts: Counts): void {
+  const sorted = (reasons: Record<string, number>) =>
+    Object.fromEntries(Object.entries(reasons).sort(([a], [b]) => compareKeys(a, b)));
+  counts.byReason = sorted(counts.byReason);
+  counts.recordsByReason = sorted(counts.recordsByReason);
+  counts.childrenByReason = sorted(counts.childrenByReason);
+}
 
-  /** By region and ids; companies that are only in V4 come last. */
-  *#listCompanies(): Generator<CountedCompany> {
-    const sorted = [...new Set(this.#companies.values())].sort(compareCompanies);
-    for (const company of sorted) yield { ...company, counts: withSortedReasons(company.counts) };
-  }
+/** In the order of statuses and reasons, each reason before its `parent_` form. */
+function compareKeys(a: string, b: string): number {
+  return rankOfKey(a) - rankOfKey(b) || a.length - b.length;
+}
 
-  finish() {
-    return {
-      totals: withSortedReasons(this.#totals),
-      models: new Map([...this.#models].map(([model, counts]) => [model, withSortedReasons(counts)])),
-      companies: () => this.#listCompanies(),
-      rows: [...this.#rows.values()].sort((a, b) => compare(kindOf(a), kindOf(b))),
-      v3Rows: this.#v3Rows,
-      outside: [...this.#outside.values()].sort(
-        (a, b) =>
-          compare(a.region, b.region) || compare(a.v3CompanyId, b.v3CompanyId) || compare(a.model, b.model),
-      ),
-      /** Rows with an id on both sides. */
-      pairs: this.#pairs,
-      /** Matched rows of records, not of children. */
-      matchedRecords: this.#matchedRecords,
-      deleted: this.#deleted,
-      samples: this.#readSamples(),
-    };
-  }
+/** The findings among rows by the reasons of their records. */
+export function countReasons(rows: readonly RowCount[]): ReasonCounts[] {
+  const findings = rows.filter(({ reason }) => reason !== null);
+  const groups = groupBy(findings, ({ status, reason }) => outcomeKey(status, reason));
+  return [...groups]
+    .sort(([a], [b]) => compareKeys(a, b))
+    .map(([key, own]) => ({
+      key,
+      title: titleOfKey(key),
+      v3: countIds(own, 'v3_record', 'v3_line_item'),
+      v4: countIds(own, 'v4_record', 'v4_line_item'),
+    }));
+}
+
+function countIds(
+  rows: readonly RowCount[],
+  record: RowCount['unit'],
+  lineItem: RowCount['unit'],
+): ReasonCounts['v3'] {
+  const sum = (isCounted: (row: RowCount) => boolean) =>
+    rows.filter(isCounted).reduce((all, { count }) => all + count, 0);
+  const isTheirs = ({ reason }: RowCount) => reason !== null && reason !== bareReason(reason);
+  return {
+    records: sum(({ unit }) => unit === record),
+    theirLineItems: sum((row) => row.unit === lineItem && isTheirs(row)),
+    otherLineItems: sum((row) => row.unit === lineItem && !isTheirs(row)),
+  };
+}
+
+export function sumStatuses(counts: Readonly<Partial<Record<Status, number>>>): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }

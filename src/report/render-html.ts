@@ -1,365 +1,152 @@
 import { createHash } from 'node:crypto';
-import { STATUSES } from '../reasons.js';
-import { addFlags, escapeMarkup } from '../text/escape.js';
-import { countOf, formatTime, groupDigits } from '../text/numbers.js';
-import {
-  type DocumentBlock,
-  type ListItem,
-  type NumbersBlock,
-  type Section,
-  STATUS_NAMES,
-  type StatusCount,
-  type TableBlock,
-  type TableCell,
-} from './blocks.js';
-import { buildDocument } from './document.js';
-import { SCRIPT, STYLE } from './page-assets.js';
+import { formatTime, groupDigits } from '../text/numbers.js';
+import { renderAgeChart } from './age-chart.js';
+import type { DocumentTable, Item, ReportDocument, Section } from './document.js';
+import { type Html, html, trusted } from './html.js';
 import type { Report } from './report-schema.js';
 
-/** Rows of a table that are shown at once; the others are folded. */
-const OPEN_ROWS = 20;
+/** Tables with more columns become a list of labelled values on narrow screens. */
+const MAX_NARROW_COLUMNS = 5;
 
-/**
- * The report as one HTML file without external resources. It is complete without its script, which searches and sorts.
- * `flags`: options to add to the command to run next.
- */
-export function renderHtml(report: Report, flags = ''): Iterable<string> {
-  const { outcome, verdict, lead, ids, sections: all } = buildDocument(report);
-  const sections = all.filter(({ id }) => id !== 'evidence');
-  const evidence = all.filter(({ id }) => id === 'evidence');
-  const page = html`<!DOCTYPE html>
+/** The report as one HTML page without scripts and external resources. */
+export function renderHtml(report: ReportDocument, { evidence, generatedAt, tool }: Report): string {
+  const { outcome, title, lead, warnings, sections, next } = report;
+  const origin = `Report of ${formatTime(generatedAt)} · database ${evidence.database} · ${tool.name} ${tool.version}`;
+  return html`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${policy()}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
-<title>${verdict.title} – svc-migrate report</title>
+<title>${title} – svc-migrate report</title>
 <style>${trusted(STYLE)}</style>
 </head>
 <body>
 <header>
-<p class="meta origin">${describeOrigin(report)}</p>
-<div class="verdict ${outcome}"><h1>${verdict.title}</h1>
-${lead.map(printBlock)}<p><strong>Next:</strong> ${printCommand(addFlags(verdict.next, flags))}</p></div>
-${printNumbers(ids)}<nav aria-label="Sections"><ul>${sections.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul></nav>
+<p class="origin">${origin}</p>
+<div class="verdict ${outcome}"><h1>${title}</h1>
+${lead.map((text) => html`<p>${inline(text)}</p>\n`)}${warnings.map((text) => html`<p class="warning"><strong>Warning:</strong> ${inline(text)}</p>\n`)}<p><strong>Next:</strong> ${inline(next)}</p></div>
+<nav aria-label="Sections"><ul>${sections.map((section) => html`<li><a href="#${section.id}">${section.title}</a></li>`)}</ul></nav>
 </header>
 <main>
-${sections.map(printSection)}</main>
-${evidence.map(({ title, blocks }) => html`<footer><h2>${title}</h2>\n${blocks.map(printBlock)}</footer>\n`)}<script>${trusted(SCRIPT)}</script>
+${sections.map(renderSection)}</main>
 </body>
 </html>
-`;
-  return [page.markup];
+`.markup;
 }
 
-/** A Content-Security-Policy that forbids loading and sending anything, and allows only this style sheet and this script. */
+/** Forbids loading and sending anything, and allows this style sheet alone. */
 function policy(): string {
-  const digestOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
-  return `default-src 'none'; style-src ${digestOf(STYLE)}; script-src ${digestOf(SCRIPT)}; base-uri 'none'; form-action 'none'`;
+  const digest = createHash('sha256').update(STYLE).digest('base64');
+  return `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action 'none'`;
 }
 
-/** What the report is about, for readers who did not run it. */
-function describeOrigin({ evidence, generatedAt, tool }: Report): string {
-  const hosts = (side: string) =>
-    Object.entries(evidence.fingerprint)
-      .filter(([name]) => name === `${side}.baseUrl` || name.startsWith(`${side}.regions.`))
-      .map(([, address]) => address)
-      .join(', ');
-  const sides = `Migration from V3 (${hosts('v3')}) to V4 (${hosts('v4')})`;
-  const report = `report of ${formatTime(generatedAt)}`;
-  return [sides, report, `database ${evidence.database}`, `${tool.name} ${tool.version}`].join(' · ');
-}
-
-function printCommand(text: string): Html {
-  return text.startsWith('svc-migrate ')
-    ? html`<code>${withWhole(HYPHENATED, text)}</code>`
-    : printInline(text);
-}
-
-function printSection({ id, title, blocks }: Section): Html {
-  return html`<section id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>
-${blocks.map(printBlock)}</section>
+function renderSection({ id, title, texts, table, items = [], chart }: Section): Html {
+  const parts = [
+    ...texts.map((text) => html`<p>${inline(text)}</p>\n`),
+    ...(chart === undefined ? [] : [renderAgeChart(chart)]),
+    ...(table === undefined ? [] : [chart === undefined ? renderTable(table, title) : fold(table, title)]),
+    ...(items.length === 0 ? [] : [html`<ul class="items">${items.map(renderItem)}</ul>\n`]),
+  ];
+  return html`<section id="${id}"><h2>${title}</h2>
+${parts}</section>
 `;
 }
 
-function printBlock(block: DocumentBlock): Html {
-  switch (block.kind) {
-    case 'sentence':
-      return html`<p>${printInline(block.text)}</p>
-`;
-    case 'numbers':
-      return printNumbers(block);
-    case 'table':
-      return printTable(block);
-    case 'list': {
-      const { items, total, isOrdered } = block;
-      const missing = total - items.length;
-      const more = missing > 0 ? html`<p>${groupDigits(missing)} more: see the JSON report.</p>\n` : null;
-      return isOrdered
-        ? html`<ol class="obstacles">${items.map(printStep)}</ol>${more}`
-        : html`<ul>${items.map(printItem)}</ul>${more}`;
-    }
-    case 'fold': {
-      const { title, code, id, blocks, page } = block;
-      const body = html`${blocks.map(printBlock)}`;
-      if (page !== undefined) return body;
-      // A link to something inside a closed part opens that part.
-      const content = id === undefined ? body : html`<div id="${id}">${body}</div>`;
-      return html`<details><summary>${printInline(title)}${printKey(code)}</summary>
-${content}</details>
-`;
-    }
-    case 'ages':
-      return renderAges(block.timeline);
-    default:
-      return block satisfies never;
-  }
-}
-
-function printNumbers({ rows }: NumbersBlock): Html {
-  const boxes = rows.map(
-    ({ name, count, note, status }) =>
-      html`<div${status === null ? null : html` class="${status}"`}><dt>${name}</dt><dd>${groupDigits(count)} <small>${note}</small></dd></div>
-`,
-  );
-  return html`<dl class="numbers">
-${boxes}</dl>
+function fold(table: DocumentTable, title: string): Html {
+  return html`<details><summary>The numbers in this chart</summary>${renderTable(table, title)}</details>
 `;
 }
 
-const STATUS_KEY = STATUSES.map((status) => [status, STATUS_NAMES[status]] as const);
-
-/** A table; its rows after the first are folded where there are many. */
-function printTable(block: TableBlock): Html {
-  const { caption, rows, total } = block;
-  const key = rows.some((row) => row.some(isBar));
-  const [first, rest] = [rows.slice(0, OPEN_ROWS), rows.slice(OPEN_ROWS)];
-  const more = html`<details><summary>${countOf(rest.length, 'more row')}</summary>
-${printRows({ ...block, caption: `Continued: ${caption}`, rows: rest })}</details>
-`;
-  const missing = html`<p>${countOf(total - rows.length, 'more row')}: see the JSON report.</p>
-`;
-  return html`${key ? renderKey(STATUS_KEY) : null}${printRows({ ...block, rows: first })}${rest.length > 0 ? more : null}${total > rows.length ? missing : null}`;
-}
-
-function isBar(cell: TableCell): boolean {
-  return typeof cell !== 'string' && cell.kind === 'bar';
-}
-
-/** Scrollable if it is wide; the first cell of each row is its heading. */
-function printRows({ caption, columns, rows }: TableBlock): Html {
-  const head = columns.map(({ title, numeric, unordered }) => {
-    const more = html`${numeric ? html` class="n"` : null}${unordered ? html` data-unordered=""` : null}`;
-    return html`<th scope="col"${more}>${title}</th>`;
-  });
+function renderTable({ columns, rows, total }: DocumentTable, caption: string): Html {
+  const classOf = (index: number) => trusted(columns[index]?.numeric ? ' class="n"' : '');
+  const head = columns.map(({ title }, index) => html`<th scope="col"${classOf(index)}>${title}</th>`);
   const body = rows.map(
-    (row) => html`<tr>${row.map((cell, at) => {
-      if (at === 0) return html`<th scope="row">${printCell(cell)}</th>`;
-      return columns[at]?.numeric
-        ? html`<td class="n">${printCell(cell)}</td>`
-        : html`<td>${printCell(cell)}</td>`;
-    })}</tr>
+    (row) =>
+      html`<tr>${row.map((cell, index) => html`<td${classOf(index)} data-title="${columns[index]?.title ?? ''}">${breakable(cell)}</td>`)}</tr>
 `,
   );
-  return html`<div class="scroll" role="region" tabindex="0" aria-label="${caption}"><table><caption>${caption}</caption>
-<thead><tr>${head}</tr></thead>
-<tbody>
-${body}</tbody></table></div>
+  const more = total - rows.length;
+  return html`<table${trusted(columns.length > MAX_NARROW_COLUMNS ? ' class="wide"' : '')} aria-label="${caption}"><thead><tr>${head}</tr></thead><tbody>
+${body}</tbody></table>
+${more > 0 ? html`<p>${groupDigits(more)} more: see the JSON report.</p>\n` : html``}`;
+}
+
+function renderItem({ title, text, action }: Item): Html {
+  const rest = text === '' ? html`` : html`: ${inline(text)}`;
+  return html`<li><strong>${inline(title)}</strong>${rest}${action === undefined ? html`` : html`<br>→ ${inline(action)}`}</li>
 `;
 }
 
-function printCell(cell: TableCell): Html {
-  if (typeof cell === 'string') return html`${cell}`;
-  switch (cell.kind) {
-    case 'code':
-      return html`<code>${cell.text}</code>`;
-    case 'key':
-      return html`${printKey(cell.text)}`;
-    case 'inline':
-      return printInline(cell.text);
-    case 'judged':
-      return cell.pass ? html`<span class="ok">ok</span>` : html`<span class="over">exceeded</span>`;
-    case 'bar':
-      return renderStatusBar(cell.parts);
-    default:
-      return cell satisfies never;
+/** Text that may break between the words of a code such as `unmatched/key_changed`. */
+function breakable(text: string): Html {
+  const parts = text.split(/(?<=[a-z][/_])(?=[a-z])/);
+  return html`${parts.map((part, index) => (index === 0 ? html`${part}` : html`<wbr>${part}`))}`;
+}
+
+/** Text in which backticks mark commands. */
+function inline(text: string): Html {
+  const parts = text.split('`');
+  return html`${parts.map((part, index) => (index % 2 === 0 ? html`${part}` : html`<code>${part}</code>`))}`;
+}
+
+/** Light and dark, wide and narrow, screen and print. It has no url(), so nothing is fetched. */
+const STYLE = `
+:root {
+  color-scheme: light dark;
+  --page: #fff; --panel: #f4f6f8; --ink: #17212b; --soft: #4a5866; --line: #cfd7df; --link: #0b57a4;
+  --matched: #1f7a55; --unmatched: #c03a10; --other: #7c8896; --window: #2268c926;
+  --good: #14603f; --bad: #a52a05; --wait: #7a4a00; --good-bg: #e3f4eb; --bad-bg: #fdeae3; --wait-bg: #fff3d6;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --page: #12181f; --panel: #1b232c; --ink: #e8edf2; --soft: #aab6c2; --line: #36424e; --link: #8cc0ff;
+    --matched: #46b583; --unmatched: #ff7d52; --other: #8593a1; --window: #6aa5f533;
+    --good: #6fd6a5; --bad: #ff9a78; --wait: #f3c566; --good-bg: #14301f; --bad-bg: #3a1a10; --wait-bg: #352a0d;
   }
 }
-
-function printKey(code: string | null | undefined): Html | null {
-  return code == null ? null : html` <code class="key-name">${withBreaks(code)}</code>`;
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 64rem; padding: 0 1.25rem 2rem; background: var(--page); color: var(--ink);
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; overflow-wrap: anywhere; }
+a { color: var(--link); }
+h1 { font-size: 1.6rem; line-height: 1.2; margin: 0 0 .4rem; }
+h2 { font-size: 1.2rem; margin: 2.2rem 0 .5rem; padding-top: .4rem; border-top: 1px solid var(--line); }
+p { margin: .4rem 0; }
+code { font: .92em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
+.origin { color: var(--soft); font-size: .9rem; }
+.verdict { border-left: .5rem solid; border-radius: .3rem; padding: 1rem 1.2rem; margin: 1rem 0; }
+.pass { background: var(--good-bg); border-color: var(--good); } .pass h1 { color: var(--good); }
+.fail { background: var(--bad-bg); border-color: var(--bad); } .fail h1 { color: var(--bad); }
+.incomplete, .not_ready { background: var(--wait-bg); border-color: var(--wait); }
+.incomplete h1, .not_ready h1 { color: var(--wait); }
+nav ul, .key { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1rem; padding: 0; font-size: .92rem; }
+table { border-collapse: collapse; width: 100%; margin: .5rem 0 1rem; font-size: .92rem; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); }
+th { color: var(--soft); font-weight: 600; overflow-wrap: normal; } td:not(:last-child) { overflow-wrap: break-word; }
+summary { cursor: pointer; color: var(--link); }
+.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th.n { white-space: normal; }
+.items { padding-left: 1.2rem; } .items li { margin-bottom: .6rem; }
+.chart { display: block; width: 100%; max-width: 44rem; height: auto; }
+.chart text { fill: var(--soft); font-size: 14px; font-family: inherit; }
+.chart .axis { stroke: var(--line); } .chart .start { stroke: var(--ink); stroke-width: 2; stroke-dasharray: 6 4; }
+.chart .start-label { fill: var(--ink); font-weight: 600; }
+.swatch { display: inline-block; width: .9rem; height: .9rem; margin-right: .4rem; vertical-align: -.1rem; }
+.s-matched { fill: var(--matched); background: var(--matched); } .s-unmatched { fill: var(--unmatched); background: var(--unmatched); }
+.s-other { fill: var(--other); background: var(--other); } .s-window { fill: var(--window); background: var(--window); }
+@media screen and (max-width: 40rem) {
+  body { font-size: 15px; padding: 0 .8rem 2rem; } h1 { font-size: 1.3rem; }
+  th, td { padding-right: .5rem; }
+  .wide, .wide tbody, .wide tr, .wide td { display: block; } .wide thead { display: none; }
+  .wide tr { border-bottom: 1px solid var(--line); padding: .4rem 0; }
+  .wide td, .wide td.n { display: flex; justify-content: space-between; gap: 1rem; border: 0; padding: .05rem 0; text-align: right; white-space: normal; }
+  .wide td::before { content: attr(data-title); color: var(--soft); text-align: left; overflow-wrap: normal; }
 }
-
-function printItem({ title, meaning = '' }: ListItem): Html {
-  if (meaning === '') return html`<li>${printInline(title)}</li>\n`;
-  return html`<li><strong>${title}</strong>: ${printInline(meaning)}</li>\n`;
+@media print {
+  :root { --page: #fff; --ink: #000; --soft: #333; --line: #999; --panel: #eee; }
+  body { font-size: 10pt; max-width: none; padding: 0; } nav { display: none; } h2 { break-after: avoid; }
+  tr, .verdict, .chart { break-inside: avoid; } thead { display: table-header-group; }
+  svg, .swatch, .verdict { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
-
-function printStep(item: ListItem): Html {
-  const { title, code, numbers = '', lines = [], meaning = '', action = '', links = [] } = item;
-  const anchors = links.map(({ id, text }, at) => html`${at === 0 ? '' : ' · '}<a href="#${id}">${text}</a>`);
-  return html`<li><h3>${title}${printKey(code)}${numbers === '' ? '' : `: ${numbers}`}</h3>
-<p>${printInline(meaning)} <strong>${printInline(action)}</strong></p>
-${lines.map((line) => html`<p class="meta">${line}</p>`)}${anchors.length === 0 ? null : html`<p>${anchors}</p>`}</li>
 `;
-}
-
-/** A legend of the colours. */
-function renderKey(names: readonly (readonly [string, string])[]): Html {
-  return html`<ul class="key">${names.map(
-    ([name, label]) =>
-      html`<li><svg viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10" class="s-${name}"/></svg>${label}</li>`,
-  )}</ul>
-`;
-}
-
-const BAR_WIDTH = 1000;
-/** Least width of a part, so that it stays visible. */
-const MIN_PART_WIDTH = 6;
-
-/** A stacked bar of statuses, in which every part that is not empty is visible. */
-function renderStatusBar(counts: readonly StatusCount[]): Html {
-  const parts = counts.filter(({ count }) => count > 0);
-  const total = parts.reduce((sum, { count }) => sum + count, 0);
-  const room = BAR_WIDTH - parts.length * MIN_PART_WIDTH;
-  let x = 0;
-  const rects = parts.map(({ status, count }) => {
-    const width = round(MIN_PART_WIDTH + (count / total) * room);
-    const rect = html`<rect x="${x}" width="${width}" height="10" class="s-${status}"/>`;
-    x = round(x + width);
-    return rect;
-  });
-  const label = parts.map(({ status, count }) => `${STATUS_NAMES[status]} ${groupDigits(count)}`).join(', ');
-  return html`<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label="${label === '' ? 'no rows' : label}">${rects}</svg>`;
-}
-
-const CHART = { width: 960, height: 260, left: 64, right: 32, top: 28, bottom: 34 } as const;
-const PLOT_WIDTH = CHART.width - CHART.left - CHART.right;
-const PLOT_HEIGHT = CHART.height - CHART.top - CHART.bottom;
-const BASE_Y = CHART.top + PLOT_HEIGHT;
-
-type Month = Report['timeline']['months'][number];
-
-const AGE_KEY = [
-  ['matched', 'matched'],
-  ['unmatched', 'unmatched'],
-  ['other', 'deleted or ambiguous'],
-] as const;
-
-/** V3 records by month of their latest date, against the start of V4's history. */
-function renderAges(timeline: Report['timeline']): Html {
-  const months = [timeline.earlier, ...timeline.months, timeline.later].filter((month) => month !== null);
-  const top = niceTop(Math.max(...months.map((month) => month.matched + month.unmatched + month.other)));
-  const step = PLOT_WIDTH / months.length;
-  const bars = months.map((month, at) => renderMonth(month, CHART.left + at * step, step, top));
-  const every = Math.max(1, Math.ceil(months.length / 12));
-  const labels = months.map((month, at) =>
-    at % every === 0
-      ? html`<text x="${round(CHART.left + (at + 0.5) * step)}" y="${BASE_Y + 20}" text-anchor="middle">${month.month.replace('before ', '< ')}</text>`
-      : html``,
-  );
-  const label = `V3 records by month, ${months[0]?.month} to ${months.at(-1)?.month}; the table below has the numbers.`;
-  const parts = html`${bars}${labels}${renderWindow(timeline, months, step)}`;
-  return html`${renderKey(AGE_KEY)}<div class="scroll" role="region" tabindex="0" aria-label="Chart of the ages"><svg class="chart" viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="${label}">
-${renderAxis(top)}${parts}</svg></div>
-`;
-}
-
-function renderMonth(month: Month, x: number, step: number, top: number): Html {
-  const gap = Math.min(4, step * 0.15);
-  let y = BASE_Y;
-  const parts = (['matched', 'other', 'unmatched'] as const).map((name) => {
-    const height = month[name] === 0 ? 0 : Math.max(2, (month[name] / top) * PLOT_HEIGHT);
-    y -= height;
-    return height === 0
-      ? html``
-      : html`<rect x="${round(x + gap / 2)}" y="${round(y)}" width="${round(step - gap)}" height="${round(height)}" class="s-${name}"/>`;
-  });
-  const title = `${month.month}: ${groupDigits(month.matched)} matched, ${groupDigits(month.unmatched)} unmatched, ${groupDigits(month.other)} other`;
-  return html`<g><title>${title}</title>${parts}</g>
-`;
-}
-
-function renderAxis(top: number): Html {
-  const lines = [0, 0.5, 1].map((share) => {
-    const y = round(BASE_Y - share * PLOT_HEIGHT);
-    return html`<line class="axis" x1="${CHART.left}" x2="${CHART.width - CHART.right}" y1="${y}" y2="${y}"/><text x="${CHART.left - 8}" y="${y + 4}" text-anchor="end">${groupDigits(Math.round(top * share))}</text>
-`;
-  });
-  return html`${lines}`;
-}
-
-/** A line at the start of the window, if that is within the months shown. */
-function renderWindow({ window }: Report['timeline'], months: readonly Month[], step: number): Html {
-  if (window.since === null) return html``;
-  const at = months.findIndex((month) => month.month === window.since?.slice(0, 7));
-  if (at < 0) return html``;
-  const date = new Date(window.since);
-  const length = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate();
-  const x = round(CHART.left + (at + (date.getUTCDate() - 1) / length) * step);
-  const anchor = x > CHART.width / 2 ? 'end' : 'start';
-  return html`<line class="window" x1="${x}" x2="${x}" y1="${CHART.top - 8}" y2="${BASE_Y}"/><text class="window-label" x="${anchor === 'end' ? x - 6 : x + 6}" y="${CHART.top - 12}" text-anchor="${anchor}">V4's history from ${window.since.slice(0, 10)}</text>
-`;
-}
-
-/** The next round number, where the axis ends. */
-function niceTop(value: number): number {
-  if (!(value > 0)) return 1;
-  const power = 10 ** Math.floor(Math.log10(value));
-  const factor = [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((one) => one * power >= value) ?? 10;
-  return factor * power;
-}
-
-function round(value: number): number {
-  return Math.round(value * 10) / 10;
-}
-
-/** Escaped HTML. Only `html` and `trusted` create it. */
-interface Html {
-  readonly markup: string;
-}
-
-type Part = string | number | Html | null | readonly Html[];
-
-/** A template tag that escapes all values except HTML; null becomes ''. */
-function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
-  let markup = texts[0] ?? '';
-  for (const [at, part] of parts.entries()) markup += markupOf(part) + (texts[at + 1] ?? '');
-  return { markup };
-}
-
-function markupOf(part: Part): string {
-  if (part === null) return '';
-  if (typeof part === 'string') return escapeMarkup(part);
-  if (typeof part === 'number') return String(part);
-  return 'markup' in part ? part.markup : part.map((one) => one.markup).join('');
-}
-
-/** Renders text in which backticks mark commands and names. A browser would break options such as `--wait` at their hyphens. */
-function printInline(text: string): Html {
-  const parts = text
-    .split('`')
-    .map((part, at) =>
-      at % 2 === 0 ? withWhole(OPTION, part) : html`<code>${withWhole(HYPHENATED, part)}</code>`,
-    );
-  return html`${parts}`;
-}
-
-const OPTION = /(?<!\S)(--[a-z][a-z-]*)/;
-const HYPHENATED = /(\S*-\S*)/;
-
-function withWhole(words: RegExp, text: string): Html {
-  const parts = text.split(words);
-  return html`${parts.map((part, at) => (at % 2 === 0 ? html`${part}` : html`<span class="word">${part}</span>`))}`;
-}
-
-/** A code such as `unmatched/key_changed`, which may wrap between its words. */
-function withBreaks(code: string): Html {
-  return html`${code.split(/(?<=[/_])/).map((part, at) => html`${at === 0 ? null : html`<wbr/>`}${part}`)}`;
-}
-
-/** Markup that is known to be safe, such as our own style sheet. */
-function trusted(markup: string): Html {
-  return { markup };
-}

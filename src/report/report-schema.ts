@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import {
   BLOCKER_CODES,
   COMPANY_MATCHES,
@@ -8,40 +9,44 @@ import {
   STREAM_STATES,
 } from '../domain.js';
 import { STATUSES } from '../reasons.js';
-import * as z from '../zod.js';
 
-/** Values in the schemas of all structured outputs. */
-export const count = z.int().nonnegative();
-export const id = z
+const count = z.int().nonnegative();
+const id = z
   .string()
   .regex(/^-?\d+$/)
   .describe('A 64-bit integer as digits.');
-export const nullableId = id.nullable();
+const nullableId = id.nullable();
 const time = z.string().describe('ISO 8601, UTC.');
 
 const v3ByStatus = z.strictObject({ matched: count, unmatched: count, deleted: count, ambiguous: count });
-const byStatus = v3ByStatus.extend({ v4_only: count });
+const byReason = z.record(z.string(), count);
 
 const counts = {
   v3Records: count,
   v3Children: count,
   v4Records: count,
   v4Children: count,
-  rejected: count.describe('Objects that could not be read as a record.'),
+  rejected: count.describe('Objects that could not be taken as a record.'),
   uniqueIdConflicts: count.describe('Pairs whose two platform_unique_ids are set and differ.'),
-  byStatus: byStatus.describe('Rows of remap by status.'),
-  v3ByStatus: v3ByStatus.describe('Those of them that have a V3 id.'),
-  byReason: z.record(z.string(), count).describe('Rows of remap that are not matched, by `status/reason`.'),
+  merged: count.describe('V3 ids that share their V4 id with another V3 id.'),
+  byStatus: v3ByStatus.extend({ v4_only: count }).describe('Rows of remap by status.'),
+  v3ByStatus: v3ByStatus.describe('Rows with a V3 id.'),
+  v3RecordsByStatus: v3ByStatus.describe('Rows of records with a V3 id.'),
+  v3ChildrenByStatus: v3ByStatus.describe('Rows of children with a V3 id.'),
+  byReason: byReason.describe('Rows of remap that are not matched, by `status/reason`.'),
+  recordsByReason: byReason.describe('Rows of records.'),
+  childrenByReason: byReason.describe('Rows of children.'),
 };
 
 const idCounts = z.strictObject({
   records: count,
   theirLineItems: count.describe('Line items that are findings because their records are.'),
-  otherLineItems: count.describe('Line items of records that are matched.'),
+  otherLineItems: count.describe('Line items of records that have their twin.'),
 });
 
 const reasonCounts = z.strictObject({
   key: z.string().describe('`status/reason`; a reason `parent_…` counts under the reason of the record.'),
+  title: z.string().describe('The reason in plain words.'),
   v3: idCounts.describe('Rows with a V3 id.'),
   v4: idCounts.describe('Rows without one.'),
 });
@@ -51,7 +56,7 @@ const limit = z.strictObject({
   model: z.string().nullable().describe('null: all models.'),
   allowed: z
     .union([z.number().nonnegative(), z.string().regex(/%$/), z.null()])
-    .describe('A number, a share such as "2%" of base, or null for unlimited.'),
+    .describe('A number, a percentage such as "2%" of base, or null for unlimited.'),
   actual: z.number().nullable().describe('What this limit judged; null where it was not measured.'),
   base: count.nullable().describe('Rows with a V3 id in the same scope.'),
   unit: z.enum(LIMIT_UNITS),
@@ -78,13 +83,12 @@ const stream = z.strictObject({
   rejected: count,
   totalCountFirst: z.int().nullable(),
   totalCountLast: z.int().nullable(),
-  startedAt: time,
+  startedAt: time.nullable(),
   finishedAt: time.nullable(),
-  /** How a V3 list was read: as one list, or the records of each company for themselves. */
-  readBy: z.enum(['list', 'companies']),
 });
 
-export const findingSchema = z.strictObject({
+/** One row of the remap in JSON. */
+const findingSchema = z.strictObject({
   model: z.string(),
   path: z.string(),
   region: z.string().nullable(),
@@ -118,6 +122,24 @@ const blocker = z.strictObject({
   next: z.string().describe('The command to run, or what else to do.'),
 });
 
+const window = z
+  .strictObject({
+    model: z.string(),
+    source: z
+      .enum(['configured', 'inferred', 'unknown'])
+      .describe('inferred: for at least one company of the model.'),
+    companies: z
+      .strictObject({ inferred: count, unknown: count })
+      .describe('V4 companies by how the start of their history is known, unless it is configured.'),
+    since: time.nullable().describe("Start of V4's history: as configured, or of the company named here."),
+    v4CompanyId: nullableId.describe('The company with the most doubtful start, else the earliest.'),
+    v4SvcId: nullableId.describe('The V4 record that it was inferred from.'),
+    platformId: z.string().nullable(),
+    nineTenthsSince: time.nullable().describe("Nine in ten of the company's V4 records are from then on."),
+    doubtful: count.describe('Companies whose start and nineTenthsSince lie far apart: set backfill.since.'),
+  })
+  .describe("What is known about the start of V4's history.");
+
 const month = z.strictObject({
   month: z.string().describe('YYYY-MM of the latest date of the V3 records.'),
   matched: count,
@@ -127,8 +149,10 @@ const month = z.strictObject({
 
 const timeline = z.strictObject({
   window: z.strictObject({
-    since: time.nullable().describe("The start of V4's history."),
+    since: time.nullable().describe("The start of V4's history; null if it is not configured."),
     source: z.enum(['configured', 'inferred_per_company']),
+    earliest: time.nullable().describe('The earliest start of any model and company.'),
+    latest: time.nullable().describe('The latest start of any model and company.'),
   }),
   months: z.array(month),
   earlier: month.nullable().describe('All months before the first shown.'),
@@ -136,27 +160,8 @@ const timeline = z.strictObject({
   undated: count.describe('V3 records without a readable date.'),
 });
 
-const driftCounts = {
-  pairs: count.describe('Matched pairs of records.'),
-  compared: count.describe('Pairs with the payloads of both records in the database.'),
-  differing: count.describe('Compared pairs whose shared fields differ.'),
-};
-
-const driftSchema = z.strictObject({
-  measured: z.boolean().describe('false: some pairs were not compared, so no limit on drift can pass.'),
-  ...driftCounts,
-  models: z.array(
-    z.strictObject({
-      model: z.string(),
-      ...driftCounts,
-      sample: nullableId.describe('The V3 id of a pair that differs.'),
-    }),
-  ),
-});
-
-const decisionsSchema = z.strictObject({
+const decisions = z.strictObject({
   file: z.string(),
-  sha256: z.string().nullable().describe('Of the file that the remap was built with.'),
   taken: count.describe('Decisions that made a pair, or said that there is none.'),
   notNeeded: count.describe('Decisions that the data prove by themselves.'),
   stale: count.describe('Decisions that the data do not support: nothing was changed for them.'),
@@ -168,8 +173,8 @@ const decisionsSchema = z.strictObject({
         path: z.string(),
         region: z.string(),
         v3_company_id: id,
-        v3_svc_id: id.nullable(),
-        v4_svc_id: id.nullable(),
+        v3_svc_id: nullableId,
+        v4_svc_id: nullableId,
         note: z.string(),
         until: z.string().nullable().describe('The day, UTC, from which it no longer holds.'),
         outcome: z.enum(['not_needed', 'stale']),
@@ -177,7 +182,7 @@ const decisionsSchema = z.strictObject({
         text: z.string(),
       }),
     )
-    .describe('Those that changed nothing, stale ones first; at most 1,000.'),
+    .describe('Decisions that changed nothing, stale ones first; at most 1,000.'),
 });
 
 /** The JSON report. Counts are numbers, ids are strings of digits. */
@@ -187,7 +192,8 @@ export const reportSchema = z
     tool: z.strictObject({ name: z.literal('svc-migrate'), version: z.string() }),
     generatedAt: time,
     outcome: z.enum(OUTCOMES),
-    exitCode: z.exitCodeSchema,
+    exitCode: count,
+    next: z.string().describe('What changes the verdict.'),
     scope: z.strictObject({
       models: z.array(z.string()).nullable().describe('null: all configured models.'),
       companies: z.array(id).nullable().describe('V3 company ids; null: all.'),
@@ -214,15 +220,16 @@ export const reportSchema = z
             z.strictObject({
               v4CompanyId: id,
               comparableKeys: count.describe('Shared keys whose fields could be compared.'),
-              agreeingKeys: count.describe('Those of them whose fields agree.'),
+              agreeingKeys: count.describe('Shared keys whose fields agree.'),
             }),
           ),
         }),
       )
       .describe(
-        'V3 companies that could not be paired beyond doubt, with up to three V4 companies that they may be.',
+        'V3 companies that could not be paired beyond doubt, with the V4 companies that they may be.',
       ),
     reasons: z.array(reasonCounts).describe('The findings by reason.'),
+    windows: z.array(window).describe("The start of V4's history, by model."),
     completeness: z.array(stream).describe("Every list; V4's company list is core/companies."),
     fullSync: z.array(fullSync).describe('What to ask the operator for.'),
     findings: z.strictObject({
@@ -230,8 +237,7 @@ export const reportSchema = z
       samples: z.array(findingSchema),
       fullList: z.string(),
     }),
-    drift: driftSchema,
-    decisions: decisionsSchema.nullable().describe('null: there are none.'),
+    decisions: decisions.nullable().describe('null: there are none.'),
     cannotSee: z.array(
       z.strictObject({ code: z.string(), name: z.string().describe('In a few words.'), text: z.string() }),
     ),
@@ -243,26 +249,31 @@ export const reportSchema = z
       ageHours: count.nullable().describe('Whole hours from oldestReadAt to generatedAt.'),
       fingerprint: z.record(z.string(), z.string()),
       remap: z
-        .strictObject({ sha256: z.string(), builtAt: time, rows: count, stale: z.boolean() })
+        .strictObject({
+          sha256: z.string(),
+          builtAt: time,
+          rows: count,
+          stale: z.boolean(),
+          changed: z.array(z.string()).describe('What changed since it was built.'),
+        })
         .nullable(),
       conservation: z
-        .strictObject({ v3Exported: count, v3Rows: count, holds: z.boolean().nullable() })
+        .strictObject({
+          v3Exported: count,
+          v3Rows: count,
+          v4Exported: count,
+          v4Seen: count.describe('Distinct V4 ids in rows of remap.'),
+          holds: z.boolean().nullable(),
+        })
         .describe(
-          'Whether every exported V3 record and child is in exactly one row; null: not checked, because there is no current remap.',
+          'Whether every exported V3 id is in exactly one row and every V4 id in at least one; null: there is no remap.',
         ),
     }),
   })
   .meta({ title: 'svc-migrate report' });
 
-/** The report as it is written. */
-export type WrittenReport = z.infer<typeof reportSchema>;
-
-/** The report before it is written. The rows of long sections are computed, or read from the database, at each iteration. */
-export type Report = Omit<WrittenReport, 'companies' | 'completeness' | 'fullSync'> & {
-  readonly [Section in 'companies' | 'completeness' | 'fullSync']: Iterable<WrittenReport[Section][number]>;
-};
-export type FullSync = WrittenReport['fullSync'][number];
-export type ReportStream = z.infer<typeof stream>;
-export type DecisionsSection = z.infer<typeof decisionsSchema>;
-export type DriftSection = z.infer<typeof driftSchema>;
+export type Report = z.infer<typeof reportSchema>;
 export type Counts = Report['totals'];
+export type ReportStream = Report['completeness'][number];
+export type ReportWindow = Report['windows'][number];
+export type ReasonCounts = Report['reasons'][number];

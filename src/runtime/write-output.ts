@@ -1,94 +1,66 @@
 import { randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  fstatSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { fstatSync, lstatSync, readFileSync, readlinkSync, realpathSync, rmSync, statSync } from 'node:fs';
+import { type FileHandle, link, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
-import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
-import { throwIfInterrupted } from './pause.js';
+import { describeFileError, errorCodeOf, SvcError, throwIfInterrupted } from '../errors.js';
 
-/** Text to write to a file, or to stdout if `target` is `-`. */
-export interface Output {
-  readonly target: string;
-  readonly chunks: () => Iterable<string>;
-}
-
-const BUFFER_CHARS = 65_536;
-const STDOUT = 1;
-/** `O_RDWR` in the octal flags of Linux's `/proc/self/fdinfo`. */
-const READ_WRITE = /^flags:\s+\d*2$/m;
-
-/**
- * Whether the process was started without a stdout (`>&-`). Node then opens /dev/null for reading and writing in its
- * place; a shell's `> /dev/null` opens it for writing only. False on systems without `/proc`.
- */
-function isStdoutClosed(): boolean {
-  try {
-    const { rdev } = statSync('/dev/null');
-    return (
-      fstatSync(STDOUT).rdev === rdev && READ_WRITE.test(readFileSync(`/proc/self/fdinfo/${STDOUT}`, 'utf8'))
-    );
-  } catch {
-    return false;
-  }
-}
-
-/** @throws SvcError `output` if the process was started without a stdout */
-export function assertStdout(): void {
-  if (!isStdoutClosed()) return;
-  throw new SvcError('output', 'There is no stdout to write to.', {
-    hint: 'Redirect stdout to a file; where the command has --json FILE or --output FILE, name one.',
-  });
-}
-
-/**
- * Writes text to stdout or, atomically, to a file.
- *
- * @throws SvcError `output` if it cannot be written (full disk, missing folder, closed pipe), `interrupted`
- */
-export async function writeOutput(output: Output, io: OutputIo): Promise<void> {
-  if (output.target === '-') return writeText(io.stdout, interruptible(output, io.signal));
-  await writeTextFile(output.target, interruptible(output, io.signal));
-}
+export type Chunks = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
 
 export interface OutputIo {
   readonly stdout: Writable;
   readonly signal: AbortSignal;
 }
 
-/** `writeOutput` for text that is made while it is written. */
-export async function writeStream(
-  target: string,
-  chunks: AsyncIterable<string>,
-  { stdout }: Pick<OutputIo, 'stdout'>,
-): Promise<void> {
-  await (target === '-' ? writeText(stdout, chunks) : writeTextFile(target, chunks));
+const BUFFER_CHARS = 65_536;
+const STDOUT = 1;
+/** `O_RDWR` in the octal flags of Linux's `/proc/self/fdinfo`. */
+const READ_WRITE = /^flags:\s+\d*2$/m;
+/** Names of open files of the process: shells pass `>(…)` as one. */
+const OPEN_FILE = /^(?:\/dev\/(?:std(?:out|err)|fd\/\d+)|\/proc\/self\/fd\/\d+)$/;
+const STDOUT_FILE = /^(?:-|\/dev\/stdout|\/(?:dev|proc\/self)\/fd\/1)$/;
+
+/** Whether an output goes to stdout: `-`, or one of its file names. */
+export function isStdout(target: string): boolean {
+  return STDOUT_FILE.test(target);
 }
 
 /**
- * The text in buffers; signals are checked between them. `chunks` is called only when the first buffer is read, because
- * a query that is started and never read to its end stays open.
+ * Writes to stdout or a file. A file is replaced atomically and readable by its owner only; devices, pipes and open
+ * files are written to in place.
+ *
+ * @throws SvcError `output` if it cannot be written (full disk, missing folder, closed pipe), `interrupted`
  */
-async function* interruptible({ chunks }: Output, signal: AbortSignal): AsyncGenerator<string> {
-  for (const buffer of inBuffers(chunks())) {
-    yield buffer;
-    await throwIfInterrupted(signal);
-  }
+export async function writeOutput(
+  target: string,
+  chunks: Chunks,
+  { stdout, signal }: OutputIo,
+): Promise<void> {
+  const buffers = inBuffers(chunks, signal);
+  if (isStdout(target)) return writeText(stdout, buffers);
+  await onFile(target, async () => {
+    if (isInPlace(target)) await writeInto(await open(target, 'a'), buffers);
+    else await withTemporary(realPath(target), { replace: true }, (file) => writeInto(file, buffers));
+  });
 }
 
 /**
- * Writes text to a stream and waits until all of it is flushed.
+ * Creates a file atomically; an existing file is never overwritten, even one created meanwhile.
+ *
+ * @throws SvcError `usage` if it exists, `output`
+ */
+export async function createFile(target: string, text: string): Promise<void> {
+  const file = resolve(target);
+  await onFile(target, () =>
+    withTemporary(file, { replace: false }, (handle) => writeInto(handle, [text])),
+  ).catch((error: unknown) => {
+    if (!(error instanceof SvcError) || error.facts['error'] !== 'EEXIST') throw error;
+    throw new SvcError('usage', `${file} exists; it was not changed.`, { hint: 'Name another file.' });
+  });
+}
+
+/**
+ * Writes to a stream and waits until all of it is flushed.
  *
  * @throws SvcError `output` if the reader closed the pipe or the disk is full
  */
@@ -96,7 +68,7 @@ export async function writeText(stream: Writable, chunks: Chunks): Promise<void>
   // A failed write also emits `error` later, which would end the process if there were no listener.
   const ignore = () => {};
   stream.on('error', ignore);
-  for await (const chunk of buffersOf(chunks)) {
+  for await (const chunk of chunks) {
     await new Promise<void>((done, fail) => {
       stream.write(chunk, (error) => (error ? fail(cannotWrite('stdout', error)) : done()));
     });
@@ -104,156 +76,71 @@ export async function writeText(stream: Writable, chunks: Chunks): Promise<void>
   stream.off('error', ignore);
 }
 
-/** Text in pieces. Those of an `AsyncIterable` are written one by one. */
-type Chunks = Iterable<string> | AsyncIterable<string>;
-
-function buffersOf(chunks: Chunks): Chunks {
-  return Symbol.iterator in chunks ? inBuffers(chunks) : chunks;
-}
-
-function* inBuffers(chunks: Iterable<string>): Generator<string> {
-  let parts: string[] = [];
+/** Joins texts to buffers; signals are checked between them. */
+async function* inBuffers(chunks: Chunks, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  let parts: Uint8Array[] = [];
   let length = 0;
-  for (const chunk of chunks) {
-    parts.push(chunk);
+  for await (const chunk of chunks) {
+    parts.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
     length += chunk.length;
     if (length < BUFFER_CHARS) continue;
-    yield parts.join('');
+    yield Buffer.concat(parts);
     parts = [];
     length = 0;
+    await throwIfInterrupted(signal);
   }
-  if (length > 0) yield parts.join('');
+  if (length > 0) yield Buffer.concat(parts);
 }
 
-/**
- * Replaces a file atomically. Only its owner can read it. Symbolic links are followed; devices and pipes are written to in
- * place.
- *
- * @throws SvcError `output`
- */
-export async function writeTextFile(target: string, chunks: Chunks): Promise<void> {
-  const file = realPath(target);
-  try {
-    if (isSpecial(file)) await writeInto(openSync(file, 'w'), chunks);
-    else await replaceFile(file, chunks);
-  } catch (error) {
-    throw error instanceof Error && 'syscall' in error ? cannotWrite(target, error) : error;
-  }
-}
-
-function isSpecial(file: string): boolean {
-  const stat = statSync(file, { throwIfNoEntry: false });
+function isInPlace(target: string): boolean {
+  if (OPEN_FILE.test(target)) return true;
+  const stat = statSync(target, { throwIfNoEntry: false });
   return stat !== undefined && !stat.isFile() && !stat.isDirectory();
 }
 
-async function replaceFile(file: string, chunks: Chunks): Promise<void> {
-  const temporary = temporaryBeside(file);
+async function withTemporary(
+  file: string,
+  { replace }: { readonly replace: boolean },
+  write: (handle: FileHandle) => Promise<void>,
+): Promise<void> {
+  const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
   try {
-    await writeInto(openSync(temporary, 'wx', 0o600), chunks);
-    renameSync(temporary, file);
+    await write(await open(temporary, 'wx', 0o600));
+    await (replace ? rename(temporary, file) : link(temporary, file));
+  } finally {
+    await rm(temporary, { force: true });
+  }
+  const folder = await open(dirname(file), 'r');
+  await syncAndClose(folder);
+}
+
+async function writeInto(handle: FileHandle, chunks: Chunks): Promise<void> {
+  try {
+    for await (const chunk of chunks) await handle.writeFile(chunk);
   } catch (error) {
-    rmSync(temporary, { force: true });
+    await handle.close();
     throw error;
   }
-  syncFolder(dirname(file));
-}
-
-/**
- * Creates a file atomically. Without `replace`, an existing file is never overwritten, even one created meanwhile.
- *
- * @throws system errors, such as `EEXIST`
- */
-export function createFile(target: string, text: string, { replace }: { readonly replace: boolean }): void {
-  withTemporary(replace ? realPath(target) : resolve(target), (temporary) => {
-    writeFileSync(temporary, text, { flag: 'wx' });
-    moveInto(temporary, target, { replace });
-  });
-}
-
-/** Runs `work` with the name of a new file beside `file`, and deletes what is left of it. */
-function withTemporary(file: string, work: (temporary: string) => void): void {
-  const temporary = temporaryBeside(file);
-  try {
-    work(temporary);
-  } finally {
-    rmSync(temporary, { force: true });
-  }
-}
-
-/** A random name for a temporary file beside `file`. */
-export function temporaryBeside(file: string): string {
-  return `${file}.${randomBytes(6).toString('hex')}.tmp`;
-}
-
-/**
- * Syncs a temporary file to disk and renames it. Without `replace`, an existing file is never overwritten, even one
- * created meanwhile.
- *
- * @throws system errors, such as `EEXIST`
- */
-export function moveInto(
-  temporary: string,
-  target: string,
-  { replace }: { readonly replace: boolean },
-): void {
-  const file = replace ? realPath(target) : resolve(target);
-  const fd = openSync(temporary, 'r');
-  try {
-    syncIfPossible(fd);
-  } finally {
-    closeSync(fd);
-  }
-  if (replace) renameSync(temporary, file);
-  else {
-    linkSync(temporary, file);
-    rmSync(temporary);
-  }
-  syncFolder(dirname(file));
-}
-
-/**
- * Runs `work` and turns its system errors into ours.
- *
- * @throws SvcError `output`
- */
-export function onFile<T>(target: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw error instanceof Error && 'syscall' in error ? cannotWrite(target, error) : error;
-  }
-}
-
-async function writeInto(fd: number, chunks: Chunks): Promise<void> {
-  try {
-    for await (const buffer of buffersOf(chunks)) writeFully(fd, Buffer.from(buffer));
-    syncIfPossible(fd);
-  } finally {
-    closeSync(fd);
-  }
-}
-
-/** Writes all bytes: one call of `writeSync` may write fewer. */
-export function writeFully(fd: number, bytes: Buffer): void {
-  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+  await syncAndClose(handle);
 }
 
 /** Devices and pipes cannot be synced: `EINVAL` is ignored. */
-function syncIfPossible(fd: number): void {
+async function syncAndClose(handle: FileHandle): Promise<void> {
   try {
-    fsyncSync(fd);
+    await handle.sync();
   } catch (error) {
-    if (errorCodeOf(error) !== 'EINVAL') throw error;
+    if (!['EINVAL', 'EROFS', 'ENOTSUP'].includes(errorCodeOf(error))) throw error;
+  } finally {
+    await handle.close();
   }
 }
 
-/** Makes renames in a folder durable. */
-export function syncFolder(folder: string): void {
-  const fd = openSync(folder, 'r');
+/** Runs `work` and turns its system errors into ours. @throws SvcError `output` */
+async function onFile<T>(target: string, work: () => T | Promise<T>): Promise<T> {
   try {
-    syncIfPossible(fd);
-  } finally {
-    closeSync(fd);
+    return await work();
+  } catch (error) {
+    throw error instanceof Error && 'syscall' in error ? cannotWrite(target, error) : error;
   }
 }
 
@@ -267,19 +154,26 @@ function cannotWrite(target: string, cause: Error): SvcError {
   });
 }
 
-/**
- * Suffixes of the files that SQLite and this program keep beside a database. Output must not replace them: SQLite
- * replays any `-journal` or `-wal` it finds.
- */
+/** Removes the file of an earlier run; devices, pipes and folders stay. @throws SvcError `output` */
+export async function removeOutput(target: string): Promise<void> {
+  if (isStdout(target)) return;
+  await onFile(target, () => {
+    if (isInPlace(target)) return;
+    const file = realPath(target);
+    if (statSync(file, { throwIfNoEntry: false })?.isFile() === true) rmSync(file);
+  });
+}
+
+/** Files that SQLite and this program keep beside a database; SQLite replays any `-journal` or `-wal` it finds. */
 const COMPANIONS = ['', '-journal', '-wal', '-shm', '-writer', '.lock'];
 
 /**
- * Checks that no two outputs share a target, and that none would overwrite one of `ownFiles` or its companions.
+ * Checks that no two outputs share a target, and that none would replace one of `inputs` or its companions.
  *
- * @throws SvcError `usage`
+ * @throws SvcError `usage`; `output` if a target cannot be a file
  */
-export function assertTargets(targets: readonly string[], ownFiles: readonly string[]): void {
-  if (targets.filter((target) => target === '-').length > 1) {
+export async function assertTargets(targets: readonly string[], inputs: readonly string[]): Promise<void> {
+  if (targets.filter(isStdout).length > 1) {
     throw new SvcError('usage', 'Only one output can go to stdout (-).', {
       hint: 'Name a file for the others.',
     });
@@ -290,43 +184,71 @@ export function assertTargets(targets: readonly string[], ownFiles: readonly str
       hint: 'Write - for stdout, such as `--json -`.',
     });
   }
-  const files = targets.filter((target) => target !== '-').map(realPath);
-  const twice = files.find((file, at) => files.slice(0, at).some((earlier) => isSameFile(earlier, file)));
-  if (twice !== undefined) {
-    throw new SvcError('usage', `Two outputs would go to ${twice}.`, { hint: 'Give each its own file.' });
+  const places: string[] = [];
+  const protectedFiles = inputs.flatMap((file) => COMPANIONS.map((suffix) => placeOf(`${file}${suffix}`)));
+  for (const target of targets) {
+    if (isStdout(target) || OPEN_FILE.test(target)) continue;
+    const place = await onFile(target, () => (isInPlace(target) ? resolve(target) : realPath(target)));
+    if (places.some((other) => isSameFile(other, place))) {
+      throw new SvcError('usage', `Two outputs would go to ${place}.`, { hint: 'Give each its own file.' });
+    }
+    if (protectedFiles.some((file) => file !== null && isSameFile(file, place))) {
+      const sentence = `${place} is an input of this command or belongs to the database: it is not overwritten.`;
+      throw new SvcError('usage', sentence, { hint: 'Name another file.' });
+    }
+    places.push(place);
   }
-  const own = ownFiles.map(realPath).flatMap((file) => COMPANIONS.map((suffix) => `${file}${suffix}`));
-  const overwritten = files.find((file) => own.some((one) => isSameFile(one, file)));
-  if (overwritten !== undefined) {
-    throw new SvcError(
-      'usage',
-      `${overwritten} is an input of this command or belongs to the database: it is not overwritten.`,
-      { hint: 'Name another file.' },
-    );
+  if (targets.some(isStdout)) assertStdout();
+}
+
+/**
+ * Checks that the process was not started without a stdout (`>&-`). Node then opens /dev/null for reading and writing
+ * in its place; a shell's `> /dev/null` opens it for writing only.
+ *
+ * @throws SvcError `output`
+ */
+function assertStdout(): void {
+  if (!isStdoutClosed()) return;
+  throw new SvcError('output', 'There is no stdout to write to.', {
+    hint: 'Redirect it to a file, or name one.',
+  });
+}
+
+function isStdoutClosed(): boolean {
+  try {
+    const { rdev } = statSync('/dev/null');
+    const isNull = fstatSync(STDOUT).rdev === rdev;
+    return isNull && READ_WRITE.test(readFileSync(`/proc/self/fdinfo/${STDOUT}`, 'utf8'));
+  } catch {
+    return false;
   }
 }
 
-/** The error for an existing file that must not be replaced. */
-export function alreadyThere(
-  file: string,
-  hint = 'Name another file, or replace this one with --force.',
-): SvcError {
-  return new SvcError('usage', `${file} exists already; it was not changed.`, { hint });
-}
-
-/** Compares two results of `realPath`; hard links to one file count as the same file. */
 function isSameFile(a: string, b: string): boolean {
   if (a === b) return true;
-  const [one, other] = [a, b].map((file) => statSync(file, { bigint: true, throwIfNoEntry: false }));
-  return one?.isFile() === true && other !== undefined && one.dev === other.dev && one.ino === other.ino;
+  const first = statSync(a, { bigint: true, throwIfNoEntry: false });
+  const second = statSync(b, { bigint: true, throwIfNoEntry: false });
+  return first?.isFile() === true && second?.dev === first.dev && second.ino === first.ino;
 }
 
-/** Resolves symbolic links; the file itself need not exist. */
-export function realPath(target: string): string {
+function placeOf(file: string): string | null {
+  try {
+    return realPath(file);
+  } catch {
+    return null;
+  }
+}
+
+/** Resolves symbolic links; the file itself need not exist. @throws system errors, such as `ELOOP` */
+function realPath(target: string): string {
   const file = resolve(target);
   try {
     return realpathSync(file);
-  } catch {
-    return dirname(file) === file ? file : join(realPath(dirname(file)), basename(file));
+  } catch (error) {
+    if (errorCodeOf(error) !== 'ENOENT' || dirname(file) === file) throw error;
+    const isLink = lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    return isLink
+      ? realPath(resolve(dirname(file), readlinkSync(file)))
+      : join(realPath(dirname(file)), basename(file));
   }
 }

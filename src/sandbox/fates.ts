@@ -15,7 +15,6 @@ type KeyKind = 'base' | 'variant' | 'other' | 'none';
 /** `own`: the platform's, often null; `a` and `b`: set, and different. */
 type UniqueIdKind = 'own' | 'a' | 'b' | 'none';
 
-/** One record of a fate on one side. */
 export interface Slot {
   readonly deleted: boolean;
   readonly key: KeyKind;
@@ -24,7 +23,6 @@ export interface Slot {
   readonly entity: 0 | 1;
 }
 
-/** A correct remap row for the V3 and V4 slots with these indexes; null if there is none. */
 export interface FateRow {
   readonly v3: number | null;
   readonly v4: number | null;
@@ -42,7 +40,6 @@ export interface Fate {
   readonly v4: readonly Slot[];
   readonly rows: readonly FateRow[];
   readonly dates: DateKind;
-  /** How often it is drawn in each scenario, relative to the others. */
   readonly weight: Readonly<Record<Scenario, number>>;
 }
 
@@ -88,12 +85,12 @@ gone, twice gone in V4, one singled out | 0 8 | gone a | gone a, gone b
   | 0-0 deleted/deleted_in_both; -1 ambiguous/duplicate_platform_id_v4
 gone, twice in V4 | 0 8 | gone bare | live bare, live bare | 0- -0 -1 ambiguous/duplicate_platform_id_v4
 twice, unknown to V3 | 0 5 | none | live bare, live bare | -0 -1 v4_only/unexplained
-twice in V3 | 0 10 | live bare, live bare | live | 0- 1- -0 ambiguous/duplicate_platform_id_v3
+twice in V3 | 0 10 | live bare, live bare | live | 0-0 1-0 matched
 twice in V3, one told apart | 0 8 | live a, live b | live a | 0-0 matched; 1- ambiguous/duplicate_platform_id_v3
-twice in V3, gone in V4 | 0 8 | live bare, live bare | gone | 0- 1- -0 ambiguous/duplicate_platform_id_v3
+twice in V3, gone in V4 | 0 8 | live bare, live bare | gone | 0-0 1-0 deleted/deleted_in_v4
 told apart, gone in V4 | 0 8 | live a, live b | gone a, gone b | 0-0 1-1 deleted/deleted_in_v4
 twice in V3 and gone once | 0 8 | live bare, live bare, gone bare | live bare
-  | 0- 1- ambiguous/duplicate_platform_id_v3; 2- deleted/superseded_in_v3; -0 ambiguous/duplicate_platform_id_v3
+  | 0-0 1-0 matched; 2- deleted/superseded_in_v3
 twice in both | 0 8 | live bare, live bare | live bare, live bare | 0- 1- -0 -1 ambiguous/duplicate_platform_id_v3
 twice in V3, never in V4 | 0 5 | live bare, live bare | none | 0- 1- unmatched/unexplained
 keyless in V3 | 0 10 | live keyless | none | 0- unmatched/no_platform_id
@@ -109,13 +106,13 @@ near twins, one loaded | 0 8 | live bare, live variant bare | live bare | 0-0 ma
 arriving | 0 0 | live | live | 0-0 matched
 `;
 
-/** Fates of a line item inside a pair of records. */
 const CHILDREN = `
 matched | 100 70 | live | live | 0-0 matched
 not loaded | 0 5 | live | none | 0- unmatched/unexplained
 added | 0 5 | none | live | -0 v4_only/unexplained
 twice in V4 | 0 4 | live | live, live | 0- -0 -1 ambiguous/duplicate_platform_id_v4
-twice in V3 | 0 4 | live, live | live | 0- 1- -0 ambiguous/duplicate_platform_id_v3
+twice in V3 | 0 4 | live, live | live | 0-0 1-0 matched
+twice in both | 0 4 | live, live | live, live | 0- 1- -0 -1 ambiguous/duplicate_platform_id_v3
 keyless | 0 4 | live keyless | live keyless | 0- unmatched/no_platform_id; -0 v4_only/no_platform_id
 key written otherwise | 0 4 | live | live variant | 0- unmatched/key_changed; -0 v4_only/key_changed
 `;
@@ -169,11 +166,9 @@ function parseRows(text: string): readonly FateRow[] {
     });
 }
 
-/** Every fate of a record; a fate's number is its index. */
 export const FATES = parseFates(RECORDS);
 const CHILD_FATES = parseFates(CHILDREN);
 
-/** The numbers of fates, each as often as its weight. */
 const TICKETS = { record: fillTickets(FATES), child: fillTickets(CHILD_FATES) };
 
 function fillTickets(fates: readonly Fate[]): Readonly<Record<Scenario, readonly number[]>> {
@@ -182,20 +177,17 @@ function fillTickets(fates: readonly Fate[]): Readonly<Record<Scenario, readonly
   return { clean: fill('clean'), ugly: fill('ugly') };
 }
 
-/** The number of the fate that a hash draws. */
 export function drawFate(kind: keyof typeof TICKETS, scenario: Scenario, hash: number): number {
   const tickets = TICKETS[kind][scenario];
   return tickets[hash % tickets.length] ?? ORDINARY_FATE;
 }
 
-/** A record that V3 and V4 both hold: `matched`. */
 export const ORDINARY_FATE = 0;
 /** A record that V4 has twice, so that a person must say which of the two it became. */
 export const UNDECIDED_FATE = FATES.findIndex(({ name }) => name === 'twice in V4');
 /** A record that V4 already holds and that is added to V3 while V3 is read. */
 export const ARRIVING_FATE = FATES.length - 1;
 
-/** @throws RangeError */
 export function fateAt(number: number, kind: 'record' | 'child' = 'record'): Fate {
   const fate = (kind === 'record' ? FATES : CHILD_FATES)[number];
   if (fate === undefined) throw new RangeError(`There is no fate ${number}.`);
@@ -210,10 +202,8 @@ const OLDEST_MS = 5 * 365 * DAY_MS;
 /** Later than any export of the sandbox. */
 const FUTURE_MS = Date.UTC(2099, 0, 1);
 
-/** The service's own time, which is fixed, so that the same seed gives the same answers. */
 export interface Times {
   readonly nowMs: number;
-  /** Start of the backfill window. */
   readonly sinceMs: number;
 }
 
@@ -222,7 +212,6 @@ export function defaultNow(hash: number): number {
   return Date.UTC(2026, 0, 10 + (hash % 20));
 }
 
-/** Dates in ms since 1970. */
 export interface ServiceDates {
   readonly createdMs: number;
   readonly updatedMs: number;
@@ -261,7 +250,6 @@ export function isServedBeforeWindow(dates: ServiceDates, times: Times): boolean
   return dates.updatedMs < times.sinceMs - DISTANCE_MS;
 }
 
-/** The platform's dates of one object, as text. */
 export function platformDates(
   kind: DateKind,
   shape: ModelShape,

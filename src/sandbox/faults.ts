@@ -24,15 +24,9 @@ type FaultName = (typeof FAULTS)[number];
 
 export interface FaultSetting {
   readonly name: FaultName;
-  /** Share of the possible requests that it affects. */
   readonly rate: number;
 }
 
-/**
- * Reads `NAME` or `NAME:RATE`.
- *
- * @throws TypeError for an unknown name or a rate outside 0 to 1
- */
 export function parseFault(text: string): FaultSetting {
   const [word, rateText] = text.split(':', 2);
   const name = FAULTS.find((known) => known === word);
@@ -44,7 +38,6 @@ export function parseFault(text: string): FaultSetting {
   return { name, rate };
 }
 
-/** Decides which faults affect one attempt of one request. */
 export interface AttemptFaults {
   strikes(name: FaultName): boolean;
 }
@@ -107,34 +100,23 @@ function findOrdinary(world: World, { records }: Table, draw: Draw): StoredRecor
 }
 
 /** What V4 may ignore or refuse: parameters by name, filters by operator. */
-const WORDS = 'include_deleted_records select sort expand eq ne gt gte lt lte in'.split(' ');
+const WORDS = ['include_deleted_records', 'select', 'sort', 'expand', 'eq', 'gte'];
 
-/** Deviations from the specification, or behaviour that it leaves open: here none. */
 export const NO_QUIRKS = {
-  /** V4 ignores these. */
   ignore: [] as readonly string[],
-  /** V4 answers 400 to these. */
   refuse: [] as readonly string[],
-  /** Larger limits are treated as this one. */
   pageCap: null as number | null,
-  /** Larger limits are answered with 400. */
   pageLimit: null as number | null,
-  /** Offset of the `Date` header, in seconds. */
   clockSkew: 0,
-  /** V3 paths that are answered with 404. */
   absentV3: [] as readonly string[],
-  /** Average number of malformed objects per record. */
   malformed: 0,
-  /** Responses are compressed for clients that accept it. */
   gzip: false,
-  /** The `total_count` of every list. */
   totalCount: null as number | null,
   /** V4 answers an unknown model with an empty list instead of 404. */
   anyModel: false,
 };
 export type Quirks = Readonly<typeof NO_QUIRKS>;
 
-/** The syntax of each quirk, and what it sets. */
 const BY_NAME: Readonly<
   Record<
     string,
@@ -153,14 +135,8 @@ const BY_NAME: Readonly<
   'any-model': { takes: '', read: () => ({ anyModel: true }) },
 };
 
-/** The syntax of all quirks, for messages. */
 export const QUIRKS: readonly string[] = Object.entries(BY_NAME).map(([name, { takes }]) => name + takes);
 
-/**
- * Adds one quirk given as text, such as `ignore=gte`, `page-cap=50` or `gzip`.
- *
- * @throws TypeError for an unknown name or an invalid value
- */
 export function addQuirk(quirks: Quirks, text: string): Quirks {
   const [name = '', ...rest] = text.split('=');
   const quirk = Object.hasOwn(BY_NAME, name) ? BY_NAME[name] : undefined;
@@ -205,7 +181,6 @@ export function capLimit({ pageCap, pageLimit }: Quirks, limit: number): number 
   return Math.min(limit, pageCap ?? limit);
 }
 
-/** Objects that are not valid records. */
 const MALFORMED = [
   'null',
   '"a text"',

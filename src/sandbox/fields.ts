@@ -28,7 +28,6 @@ export function isList(value: Json): value is readonly Json[] {
 /** How a field's values compare in filters; `decimal` is a number stored as text. */
 export type FieldKind = 'integer' | 'number' | 'decimal' | 'text' | 'texts' | 'timestamp';
 
-/** A record's dates on its platform, as text; null if the platform gave none. */
 export interface PlatformDates {
   readonly created: string | null;
   readonly updated: string | null;
@@ -45,7 +44,6 @@ interface FieldRule {
 
 const rule = (names: RegExp, kind: FieldKind, draw: FieldRule['draw']): FieldRule => ({ names, kind, draw });
 
-/** What the platform's fields hold, by name: the first rule that matches. */
 const RULES: readonly FieldRule[] = [
   rule(/^(org_)?created_at$|^fiscal_start_at$/, 'timestamp', (_, { created }) => created),
   rule(/^updated_at$/, 'timestamp', (_, { updated }) => updated),
@@ -67,9 +65,9 @@ const RULES: readonly FieldRule[] = [
 ];
 
 function ruleOf(name: string): FieldRule {
-  const found = RULES.find(({ names }) => names.test(name));
-  if (found === undefined) throw new TypeError(`No rule fills ${name}.`);
-  return found;
+  const rule = RULES.find(({ names }) => names.test(name));
+  if (rule === undefined) throw new TypeError(`No rule fills ${name}.`);
+  return rule;
 }
 
 export function kindOf(name: string): FieldKind {
@@ -78,7 +76,6 @@ export function kindOf(name: string): FieldKind {
 
 const DRAWS = new Map<string, FieldRule['draw']>();
 
-/** Draws the platform's fields with these names. */
 export function drawFields(names: readonly string[], draw: Draw, dates: PlatformDates): JsonObject {
   const fields: Record<string, Json> = {};
   for (const name of names) {
@@ -89,7 +86,6 @@ export function drawFields(names: readonly string[], draw: Draw, dates: Platform
   return fields;
 }
 
-/** An amount that two records rarely share. */
 function drawAmount(draw: Draw): number {
   return (100 + draw.below(9_999_900)) / 100;
 }
@@ -109,7 +105,6 @@ const NAMES = [
   'ООО «Ромашка»',
 ] as const;
 
-/** A name with a number, so that two records rarely share it. */
 export function drawName(draw: Draw): string {
   return `${draw.pick(NAMES)} ${1000 + draw.below(9_999_000)}`;
 }

@@ -4,7 +4,6 @@ import { platformFields, uniqueIdOf, writtenKeyOf } from './record-body.js';
 import { mixText } from './seeded-random.js';
 import type { StoredRecord } from './tables.js';
 
-/** A request that the service refuses, with the status and code of the answer. */
 export class RequestError extends Error {
   readonly status: number;
   readonly code: string;
@@ -30,28 +29,17 @@ type Comparable = string | number | bigint;
 /** Whether a value, or null, passes an operator with an operand. */
 type Compare = (value: Comparable | null, operand: Comparable | null) => boolean;
 
-const ordered =
-  (holds: (value: Comparable, operand: Comparable) => boolean): Compare =>
-  (value, operand) =>
-    value !== null && operand !== null && holds(value, operand);
-
 const OPERATORS: Readonly<Record<string, Compare>> = {
   eq: (value, operand) => value === operand,
-  in: (value, operand) => value === operand,
-  ne: (value, operand) => value !== operand,
-  gt: ordered((value, operand) => value > operand),
-  gte: ordered((value, operand) => value >= operand),
-  lt: ordered((value, operand) => value < operand),
-  lte: ordered((value, operand) => value <= operand),
+  gte: (value, operand) => value !== null && operand !== null && value >= operand,
 };
 
-/** One `{field}[{operator}]=value`. */
 export interface Filter {
   readonly field: string;
   readonly kind: FieldKind;
   readonly operator: string;
-  /** The value, or the values of `in`; the text `null` is null. */
-  readonly operands: readonly (Comparable | null)[];
+  /** Null for the text `null`. */
+  readonly operand: Comparable | null;
 }
 
 interface Sort {
@@ -59,7 +47,6 @@ interface Sort {
   readonly descending: boolean;
 }
 
-/** The parameters of a list request. */
 export interface Query {
   readonly limit: number;
   readonly next: string | null;
@@ -77,11 +64,6 @@ export interface Query {
 const PLAIN = ['limit', 'next', 'prev', 'select', 'expand', 'include_deleted_records', 'return_count'];
 const SELECTABLE = ['raw_data', 'data_hash'];
 
-/**
- * Reads the parameters of a list route.
- *
- * @throws RequestError 400 for an unknown parameter or value
- */
 export function parseQuery(route: string, shape: ModelShape, parameters: URLSearchParams): Query {
   const plain = new Map<string, string>();
   const filters: Filter[] = [];
@@ -99,7 +81,7 @@ export function parseQuery(route: string, shape: ModelShape, parameters: URLSear
   const prev = textOrNull(plain.get('prev'));
   if (next !== null && prev !== null) throw badParameter('next', 'not together with prev');
   const limit = parseLimit(plain.get('limit'));
-  const parts = filters.map(({ field, operator, operands }) => `${field}[${operator}]=${operands.join()}`);
+  const parts = filters.map(({ field, operator, operand }) => `${field}[${operator}]=${operand}`);
   const identity = [route, ...parts.sort(), sort.field, sort.descending, includeDeleted];
   return {
     limit,
@@ -129,7 +111,6 @@ function textOrNull(value: string | undefined): string | null {
 const DEFAULT_LIMIT = 100;
 const LARGEST_LIMIT = 1000;
 
-/** Parses a limit; larger limits become `LARGEST_LIMIT`. */
 export function parseLimit(value: string | undefined): number {
   const text = textOrNull(value);
   if (text === null) return DEFAULT_LIMIT;
@@ -170,22 +151,19 @@ const SERVICE_FIELDS: Readonly<Record<string, ServiceField>> = {
 };
 
 /**
- * Reads a filter. `in` takes values separated by commas. Integers compare exactly, timestamps as instants,
- * decimal text as numbers, other text by code units; a list equals a value it contains.
+ * Reads a filter. Integers compare exactly, timestamps as instants, decimal text as numbers, other text by code units; a
+ * list equals a value it contains.
  *
  * @throws RequestError for an unknown field or operator, or a value of another kind
  */
 function parseFilter(shape: ModelShape, field: string, operator: string, value: string): Filter {
   if (!Object.hasOwn(OPERATORS, operator)) throw badParameter(`${field}[${operator}]`, 'unknown operator');
-  const own = Object.hasOwn(shape.fields, field) ? shape.fields[field] : undefined;
-  const kind = serviceField(field)?.kind ?? own;
+  const ofPlatform = Object.hasOwn(shape.fields, field) ? shape.fields[field] : undefined;
+  const kind = serviceField(field)?.kind ?? ofPlatform;
   if (kind === undefined) throw badParameter(`${field}[${operator}]`, 'unknown field');
-  const operands = (operator === 'in' ? value.split(',') : [value]).map((text) => {
-    const operand = text === 'null' ? null : toComparable(kind, text);
-    if (operand === null && text !== 'null') throw badParameter(field, `not a value of kind ${kind}`);
-    return operand;
-  });
-  return { field, kind, operator, operands };
+  const operand = value === 'null' ? null : toComparable(kind, value);
+  if (operand === null && value !== 'null') throw badParameter(field, `not a value of kind ${kind}`);
+  return { field, kind, operator, operand };
 }
 
 function toComparable(kind: FieldKind, value: string): Comparable | null {
@@ -209,20 +187,13 @@ function serviceField(name: string): ServiceField | undefined {
   return Object.hasOwn(SERVICE_FIELDS, name) ? SERVICE_FIELDS[name] : undefined;
 }
 
-/** Whether the record passes the filter; of a list, one value is enough, except for `ne`. */
-export function passes(record: StoredRecord, filter: Filter): boolean {
-  const { field, kind, operator, operands } = filter;
+export function passes(record: StoredRecord, { field, kind, operator, operand }: Filter): boolean {
   const ofService = serviceField(field);
   const values =
     ofService === undefined
       ? toValues(kind, platformFields(record)[field] ?? null)
       : [ofService.read(record)];
-  const compare = OPERATORS[operator] ?? (() => false);
-  return operands.some((operand) =>
-    operator === 'ne'
-      ? values.every((value) => compare(value, operand))
-      : values.some((value) => compare(value, operand)),
-  );
+  return values.some((value) => OPERATORS[operator]?.(value, operand));
 }
 
 function toValues(kind: FieldKind, value: Json): readonly (Comparable | null)[] {

@@ -2,18 +2,14 @@ import { type FieldKind, kindOf } from './fields.js';
 
 /** A data model with its fields, the same in V3 and V4. */
 export interface ModelShape {
-  /** V3 path, and the model's name everywhere. */
   readonly v3: string;
-  /** V4 data model. */
   readonly v4: string;
   /** Share of all records, relative to the other models; 0: one record per company. */
   readonly weight: number;
   /** `ids`: line items with svc_id and platform_id of their own. */
   readonly lineItems: 'none' | 'plain' | 'ids';
   readonly expand: readonly string[];
-  /** The platform's fields, without the common ones (svc_id, platform_id, …). */
   readonly fields: Readonly<Record<string, FieldKind>>;
-  /** Whether the model has a creation date on the platform. */
   readonly hasCreationDate: boolean;
 }
 
@@ -45,7 +41,6 @@ crm/stages | stages | 5 | pipeline
   | name status deal_probability pipeline_id created_at updated_at
 `;
 
-/** The data models of the service. */
 export const MODELS: readonly ModelShape[] = TABLE.trim().replace(/\n +/g, ' ').split('\n').map(parseModel);
 
 function parseModel(line: string): ModelShape {

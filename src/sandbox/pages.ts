@@ -7,7 +7,6 @@ export interface Cursor {
   readonly direction: 'next' | 'prev';
   /** Of the first record of the page, or the one after its last. */
   readonly position: number;
-  /** Its `svc_updated_at`, for lists in that order. */
   readonly updatedMs: number;
   /** Distinguishes cursors of the same position. */
   readonly copy: number;
@@ -20,11 +19,6 @@ export function writeCursor(cursor: Cursor, fingerprint: number): string {
   return scramble(Buffer.from(`${text} ${checksum(text)}`, 'latin1')).toString('base64');
 }
 
-/**
- * Parses a cursor.
- *
- * @throws RequestError 400 if it is not a cursor of this service and query
- */
 export function readCursor(parameter: 'next' | 'prev', written: string, fingerprint: number): Cursor {
   const text = scramble(Buffer.from(written, 'base64')).toString('latin1');
   const parts = text.split(' ');
@@ -50,7 +44,6 @@ function scramble(bytes: Buffer): Buffer {
   return Buffer.from(bytes.map((byte, at) => byte ^ (mix(0x5c, at) & 0xff)));
 }
 
-/** One page of a list. */
 export interface Page {
   readonly records: readonly StoredRecord[];
   readonly prev: string | null;
@@ -60,21 +53,16 @@ export interface Page {
   readonly again: string | null;
 }
 
-/**
- * The page of a list, which is in the order of creation, that a query asks for.
- *
- * @throws RequestError for a bad cursor
- */
 export function readPage(list: readonly StoredRecord[], query: Query): Page {
   const { fingerprint, limit, sort } = query;
   const direction = query.prev === null ? 'next' : 'prev';
   const written = query[direction];
   const cursor = written === null ? null : readCursor(direction, written, fingerprint);
-  const found = findRecords(list, query);
-  const start = cursor === null ? 0 : found.findIndex((one) => compare(one, cursor, sort) >= 0);
-  const at = start < 0 ? found.length : start;
+  const records = findRecords(list, query);
+  const start = cursor === null ? 0 : records.findIndex((record) => compare(record, cursor, sort) >= 0);
+  const at = start < 0 ? records.length : start;
   const [from, to] =
-    direction === 'next' ? [at, Math.min(at + limit, found.length)] : [Math.max(0, at - limit), at];
+    direction === 'next' ? [at, Math.min(at + limit, records.length)] : [Math.max(0, at - limit), at];
   const write = (toward: 'next' | 'prev', place: Place | null = null, copy = 0) =>
     place &&
     writeCursor(
@@ -82,15 +70,14 @@ export function readPage(list: readonly StoredRecord[], query: Query): Page {
       fingerprint,
     );
   return {
-    records: found.slice(from, to),
-    prev: from > 0 ? write('prev', found[from] ?? cursor) : null,
-    next: write('next', found[to]),
-    totalCount: query.returnCount ? found.length : null,
-    again: cursor?.copy || from === to ? null : write('next', found[from], 1),
+    records: records.slice(from, to),
+    prev: from > 0 ? write('prev', records[from] ?? cursor) : null,
+    next: write('next', records[to]),
+    totalCount: query.returnCount ? records.length : null,
+    again: cursor?.copy || from === to ? null : write('next', records[from], 1),
   };
 }
 
-/** What the order of a list depends on. */
 type Place = Pick<Cursor, 'position' | 'updatedMs'>;
 
 function compare(a: Place, b: Place, { field, descending }: Query['sort']): number {
@@ -98,7 +85,6 @@ function compare(a: Place, b: Place, { field, descending }: Query['sort']): numb
   return (later || a.position - b.position) * (descending ? -1 : 1);
 }
 
-/** The records that pass the query, in its order. */
 function findRecords(list: readonly StoredRecord[], query: Query): readonly StoredRecord[] {
   const { filters, includeDeleted, sort } = query;
   const passing =

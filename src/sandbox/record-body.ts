@@ -17,7 +17,6 @@ const FIRST_DAY = Date.UTC(2015, 0, 1);
 /** Ranges of one length start on this many different days. */
 const RANGE_STARTS = 3000;
 
-/** How platforms number their records. */
 const SCHEMES: readonly ((group: number, hash: number) => string)[] = [
   (group) => String(group + 1),
   (group) => `INV-${String(group + 1).padStart(6, '0')}`,
@@ -81,12 +80,10 @@ function variantOf(key: string, hash: number): string {
   return (hash & 2) === 0 ? `00${recased}` : `  0${key} `;
 }
 
-/** A different key, as after the platform renumbered its records. */
 function otherKey(hash: number): string {
   return `moved/${hexOf(hash)}`;
 }
 
-/** A unique id of the platform. */
 function uniqueIdText(hash: number): string {
   return `u-${hexOf(hash)}`;
 }
@@ -94,7 +91,6 @@ function uniqueIdText(hash: number): string {
 /** Values of `platform_id` that are not keys. */
 const NO_KEYS: readonly Json[] = [null, '', null, 1.5, {}, [], true, '\ud800', 'lone \udc00 half'];
 
-/** A `platform_id` that is not a key. */
 function noKey(hash: number): Json {
   return NO_KEYS[hash % NO_KEYS.length] ?? null;
 }
@@ -169,28 +165,18 @@ export function platformFields(record: StoredRecord): JsonObject {
   return field === null ? fields : { ...fields, [field]: 'changed since V3 read it' };
 }
 
-/** The field of a V4 record that drifted, if one did. */
 function driftedField({ entityHash, table }: StoredRecord): string | null {
   const drifts = table.scenario === 'ugly' && table.generation === 'v4';
   if (!drifts || !happens(mix(entityHash, 9), DRIFT_RATE)) return null;
   return DRIFTING.find((name) => name in table.shape.fields) ?? null;
 }
 
-/** Names of the platform's fields that differ between the V3 and V4 records of one object. */
-export function driftedFields(v3: StoredRecord, v4: StoredRecord): readonly string[] {
-  const field = driftedField(v4);
-  const isRenamed = uniqueIdOf(v3) !== uniqueIdOf(v4);
-  return [...(field === null ? [] : [field]), ...(isRenamed ? ['platform_unique_id'] : [])];
-}
-
-/** Line items that share a key and a fate. */
 export interface ChildGroup {
   readonly number: number;
   readonly hash: number;
   readonly fate: Fate;
 }
 
-/** One line item of a record on one side. */
 export interface ChildRecord {
   readonly svcId: bigint;
   /** Its key; null if `written` is not a key. */
@@ -211,7 +197,6 @@ export function childGroupsOf({ table, entityHash }: StoredRecord): readonly Chi
   });
 }
 
-/** The line items of a group in the record of one side. */
 export function childrenIn(record: StoredRecord, group: ChildGroup): readonly ChildRecord[] {
   const { table, member } = record;
   const writtenHash = mix(group.hash, table.generation === 'v3' ? 3 : 4);
@@ -225,7 +210,6 @@ export function childrenIn(record: StoredRecord, group: ChildGroup): readonly Ch
   });
 }
 
-/** A record as sent by the service, as JSON text. */
 export function writeRecord(
   record: StoredRecord,
   { expand, select }: Readonly<Record<'expand' | 'select', ReadonlySet<string>>>,

@@ -3,7 +3,6 @@
  * record.
  */
 
-/** Mixes one more value into a 32-bit hash. */
 export function mix(state: number, value: number): number {
   let hash = Math.imul(state ^ Math.imul(value, 0xcc9e2d51), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
@@ -11,14 +10,12 @@ export function mix(state: number, value: number): number {
   return (hash ^ (hash >>> 15)) >>> 0;
 }
 
-/** Mixes a text into a 32-bit hash. */
 export function mixText(state: number, text: string): number {
   let hash = state ^ 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return mix(hash >>> 0, text.length);
 }
 
-/** Hash of the seed and a path of numbers and words. */
 export function hashOf(seed: number, ...parts: readonly (number | string)[]): number {
   let hash = mix(0x5eed, seed);
   for (const part of parts) hash = typeof part === 'number' ? mix(hash, part) : mixText(hash, part);
@@ -36,7 +33,6 @@ export function hexOf(hash: number): string {
   return word(1) + word(2);
 }
 
-/** Draws values one after another. */
 export class Draw {
   #state: number;
 
@@ -44,13 +40,11 @@ export class Draw {
     this.#state = hash >>> 0;
   }
 
-  /** A 32-bit unsigned integer. */
   next(): number {
     this.#state = (this.#state + 0x9e3779b9) >>> 0;
     return mix(0x2545f491, this.#state);
   }
 
-  /** An integer from 0 to `count` − 1. */
   below(count: number): number {
     return Math.floor((this.next() / 0x1_0000_0000) * count);
   }
@@ -71,7 +65,6 @@ export class Draw {
   }
 }
 
-/** Shuffles a list in place. */
 export function shuffle<T>(list: T[], hash: number): T[] {
   const draw = new Draw(hash);
   for (let last = list.length - 1; last > 0; last--) {
@@ -84,7 +77,6 @@ export function shuffle<T>(list: T[], hash: number): T[] {
   return list;
 }
 
-/** Counts earlier requests by hash. */
 export function createRequestCounter(): (hash: number) => number {
   const counters = new Map<number, number>();
   return (hash) => {

@@ -16,7 +16,6 @@ import { createRequestCounter, Draw, hashOf, hexOf, mix, mixText } from './seede
 import type { Company, StoredRecord } from './tables.js';
 import { regionsOf, type World } from './world.js';
 
-/** A parsed path of the service. */
 type Route =
   | { readonly kind: 'v3_list'; readonly region: string; readonly shape: ModelShape }
   | { readonly kind: 'v4_companies' }
@@ -33,7 +32,6 @@ export function v3Prefix(region: string, regions: readonly string[]): string {
   return regions.length === 1 ? '/v3' : `/${region}/v3`;
 }
 
-/** The route of a path; null if the service has none. */
 function findRoute(path: string, regions: readonly string[]): Route | null {
   for (const region of regions) {
     const prefix = `${v3Prefix(region, regions)}/`;
@@ -60,10 +58,8 @@ export interface ServiceOptions {
   readonly quirks: Quirks;
 }
 
-/** Answers one attempt of a request. */
 export type Service = (request: IncomingMessage, url: URL, faults: AttemptFaults) => ServiceAnswer;
 
-/** The service without its transport: request → answer. */
 export function createService(options: ServiceOptions): Service {
   const { world, apiKey } = options;
   const regions = regionsOf(world.scenario);
@@ -95,7 +91,6 @@ export function createService(options: ServiceOptions): Service {
 const V4_LIST = /^\/v4\/core\/companies\/\d+\/[\w-]+$/;
 
 interface State extends ServiceOptions {
-  /** Cursors that were refused once. */
   readonly expired: Set<string>;
   readonly mutate: ReturnType<typeof createMutator>;
 }
@@ -141,7 +136,6 @@ function readQuery(quirks: Quirks, list: string, shape: ModelShape, parameters: 
   return { ...query, limit: capLimit(quirks, query.limit) };
 }
 
-/** Reads a page, with the faults of paging applied. */
 function readFaultyPage(state: State, list: Records, query: Query, faults: AttemptFaults): Page {
   const cursor = query.next ?? query.prev;
   if (cursor !== null && !state.expired.has(cursor) && faults.strikes('cursor-expiry')) {
@@ -171,7 +165,6 @@ function chooseV4List(
   return records.slice(0, Math.floor(records.length * share(company.connection)));
 }
 
-/** A response before it is sent. */
 export interface ServiceAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -181,7 +174,6 @@ export interface ServiceAnswer {
 /** Id of the request in V4 answers; null in V3, which has none. */
 type RequestId = string | null;
 
-/** Answers with a page of records in the envelope of its generation. */
 function answerPage(page: Page, query: Query, requestId: RequestId, quirks: Quirks): ServiceAnswer {
   const { totalCount } = page;
   const counted = totalCount === null ? page : { ...page, totalCount: quirks.totalCount ?? totalCount };
@@ -192,7 +184,6 @@ function answerPage(page: Page, query: Query, requestId: RequestId, quirks: Quir
   return answerList(texts, counted, requestId);
 }
 
-/** Answers with a list of objects in the envelope of its generation. */
 function answerList(
   texts: readonly string[],
   { prev, next, totalCount }: Pick<Page, 'prev' | 'next' | 'totalCount'>,

@@ -3,15 +3,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { type AttemptFaults, createFaults, type FaultSetting, NO_QUIRKS, type Quirks } from './faults.js';
-import { type JsonObject, writeJson } from './fields.js';
+import type { JsonObject } from './fields.js';
 import { MODELS } from './models.js';
-import { hashOf, hexOf, mix, mixText } from './seeded-random.js';
+import { hashOf, hexOf, mixText } from './seeded-random.js';
 import { answerError, createService, type Service, type ServiceAnswer, v3Prefix } from './service.js';
 import { buildTruth, type TruthRow } from './truth.js';
 import { buildWorld, regionsOf, type World, type WorldOptions } from './world.js';
 
 export interface SandboxOptions extends Omit<WorldOptions, 'arrivals'> {
-  /** 0 or absent: any free port. */
   readonly port?: number | undefined;
   readonly faults?: readonly FaultSetting[] | undefined;
   readonly quirks?: Partial<Quirks> | undefined;
@@ -21,11 +20,8 @@ export interface SandboxOptions extends Omit<WorldOptions, 'arrivals'> {
   readonly latencyMs?: number | undefined;
   /** How long V4 takes to load all its data; 0 by default. */
   readonly backfillSeconds?: number | undefined;
-  /** Address that webhook events are sent to. */
-  readonly eventsUrl?: string | undefined;
-  /** Wall clock, ms since 1970, for backfill, events and `mutate`. */
+  /** Wall clock, ms since 1970, for backfill and `mutate`. */
   readonly clock?: (() => number) | undefined;
-  readonly schedule?: Schedule | undefined;
 }
 
 export interface Sandbox {
@@ -39,16 +35,13 @@ export interface Sandbox {
   truth(): Iterable<TruthRow>;
   /** With `isStory`: V4 loads the records of the company that it did not have until now. */
   completeFullSync(): void;
-  /** The last requests, at most 100,000. */
   requests(): readonly RequestLogEntry[];
-  /** The webhook events that were sent. */
-  events(): readonly EventLogEntry[];
   close(): Promise<void>;
 }
 
 /** Starts a V3 and V4 service on 127.0.0.1; the same options give the same service. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const { seed, faults = [], clock = Date.now, eventsUrl } = options;
+  const { seed, faults = [], clock = Date.now } = options;
   const quirks = { ...NO_QUIRKS, ...options.quirks };
   const world = buildWorld({ ...options, arrivals: faults.some(({ name }) => name === 'mutate') });
   const apiKey = `sandbox-${hexOf(hashOf(seed, 'api_key'))}`;
@@ -72,11 +65,6 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       if (log.push(entry) > 100_000) log.shift();
     },
   });
-  const { schedule = scheduleByTimer } = options;
-  const events =
-    eventsUrl === undefined
-      ? { log: [], stop: () => {} }
-      : startEvents({ world, url: eventsUrl, backfillMs, now: clock, schedule });
   const { origin } = server;
   const regions = regionsOf(world.scenario);
   const v3 = Object.fromEntries(regions.map((region) => [region, origin + v3Prefix(region, regions)]));
@@ -90,17 +78,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       isSynced = true;
     },
     requests: () => log,
-    events: () => events.log,
-    close: () => {
-      events.stop();
-      return server.close();
-    },
+    close: server.close,
   };
-}
-
-function scheduleByTimer(delayMs: number, work: () => void): () => void {
-  const timer = setTimeout(work, delayMs);
-  return () => clearTimeout(timer);
 }
 
 /**
@@ -139,10 +118,8 @@ function buildConfig(
   };
 }
 
-/** One request to the service. */
 export interface RequestLogEntry {
   readonly method: string;
-  /** Path and query. */
   readonly address: string;
   /** 0 if no status was sent. */
   readonly status: number;
@@ -153,15 +130,12 @@ interface HttpOptions {
   readonly answer: Service;
   readonly faultsFor: (address: string) => AttemptFaults;
   readonly retryAfterSeconds: number;
-  /** How long every answer takes. */
   readonly latencyMs: number;
   readonly quirks: Quirks;
-  /** Wall clock, ms since 1970. */
   readonly clock: () => number;
   readonly onRequest: (entry: RequestLogEntry) => void;
 }
 
-/** Serves on 127.0.0.1 only. */
 async function serve(options: HttpOptions): Promise<{ origin: string; close: () => Promise<void> }> {
   const server = createServer((request, response) => {
     handle(options, request, response).catch((error: unknown) => {
@@ -215,83 +189,9 @@ function refuse(url: URL, faults: AttemptFaults, retryAfterSeconds: number): Ser
   return faults.strikes('500') ? answerError(500, 'internal', 'Something broke.', requestId) : null;
 }
 
-/** Sends half of the body, with or without a Content-Length. */
 function truncate(response: ServerResponse, answer: ServiceAnswer, announcesLength: boolean): void {
   const body = Buffer.from(answer.body, 'utf8');
   const length = announcesLength ? { 'content-length': String(body.length) } : {};
   response.writeHead(answer.status, { ...answer.headers, ...length });
   response.write(body.subarray(0, body.length >>> 1), () => response.destroy());
-}
-
-/** One webhook event that the service sent. */
-interface EventLogEntry {
-  readonly type: string;
-  /** Status of the listener's answer; null if there was none. */
-  readonly status: number | null;
-}
-
-/** Runs work later; returns a function that cancels it. */
-type Schedule = (delayMs: number, work: () => void) => () => void;
-
-interface EventsOptions {
-  readonly world: World;
-  readonly url: string;
-  readonly backfillMs: number;
-  readonly now: () => number;
-  readonly schedule: Schedule;
-}
-
-const STEPS = 4;
-
-/**
- * Posts the backfill's events as JSON: SYNC_STARTED for each V4 company at once, DATA_MODEL_CHANGES for each of
- * its models in steps, SYNC_COMPLETED at the end. Deliveries that fail are logged, not repeated.
- */
-function startEvents(options: EventsOptions): { log: readonly EventLogEntry[]; stop: () => void } {
-  const { world, backfillMs, schedule } = options;
-  const log: EventLogEntry[] = [];
-  const abort = new AbortController();
-  let sent = 0;
-  const send = (type: string, facts: Readonly<Record<string, bigint | string>>): void => {
-    const event = {
-      event_id: `evt_${hexOf(mix(hashOf(world.seed, 'event'), sent++))}`,
-      type,
-      occurred_at: new Date(options.now()).toISOString(),
-      ...facts,
-    };
-    void deliver(options.url, writeJson(event), abort.signal).then((status) => log.push({ type, status }));
-  };
-  const companies = world.connections.filter(({ kind }) => kind !== 'inert').flatMap(({ v4 }) => v4);
-  const sendAll = (type: string): void => {
-    for (const { id } of companies) send(type, { svc_company_id: id });
-  };
-  const sendChanges = (): void => {
-    for (const [name, { members }] of world.v4) {
-      for (const { company, block } of members) {
-        if (block.generations.includes('v4'))
-          send('DATA_MODEL_CHANGES', { svc_company_id: company.id, data_model: name });
-      }
-    }
-  };
-  const cancels = [
-    schedule(0, () => sendAll('SYNC_STARTED')),
-    ...Array.from({ length: STEPS }, (_, step) => schedule((backfillMs * (step + 1)) / STEPS, sendChanges)),
-    schedule(backfillMs, () => sendAll('SYNC_COMPLETED')),
-  ];
-  const stop = (): void => {
-    for (const cancel of cancels) cancel();
-    abort.abort();
-  };
-  return { log, stop };
-}
-
-async function deliver(url: string, body: string, signal: AbortSignal): Promise<number | null> {
-  try {
-    const headers = { 'content-type': 'application/json' };
-    const response = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' });
-    await response.arrayBuffer();
-    return response.status;
-  } catch {
-    return null;
-  }
 }

@@ -15,18 +15,14 @@ import { mix, shuffle } from './seeded-random.js';
 
 export type ApiVersion = 'v3' | 'v4';
 
-/** A connected company in the list of one generation. */
 export interface Company {
   readonly id: bigint;
-  /** The V3 region; null in V4. */
   readonly region: string | null;
-  /** Index of its connection. */
   readonly connection: number;
 }
 
 /** The records of one connection and model: groups that share a key and a fate. */
 export interface Block extends Pick<BlockOptions, 'shape' | 'hash' | 'generations' | 'isAbsent'> {
-  /** The number of the fate of each group. */
   readonly fates: Uint8Array;
 }
 
@@ -39,7 +35,6 @@ export interface BlockOptions {
   readonly scenario: Scenario;
   /** Fates of the first groups, so that small services have all fates. */
   readonly forced: readonly number[];
-  /** Generations that have the records. */
   readonly generations: readonly ApiVersion[];
   /** Whether V4 answers 404 for the model of the connection. */
   readonly isAbsent: boolean;
@@ -62,9 +57,7 @@ export class StoredRecord {
   readonly member: TableMember;
   readonly group: number;
   readonly slot: Slot;
-  /** Its place in the order of creation. */
   position = -1;
-  /** Its place in the order of ids. */
   number = -1;
   /** Its new state if it was added, changed or deleted since the service started. */
   change: { readonly dates: ServiceDates; readonly deleted: boolean } | null = null;
@@ -77,7 +70,7 @@ export class StoredRecord {
   }
 
   get fate(): Fate {
-    return fateAt(this.member.block.fates[this.group] ?? 0);
+    return fateAt(itemAt(this.member.block.fates, this.group));
   }
 
   get svcId(): bigint {
@@ -104,7 +97,6 @@ export class StoredRecord {
   }
 }
 
-/** The records of one company in a table. */
 export interface TableMember {
   readonly company: Company;
   readonly block: Block;
@@ -127,11 +119,9 @@ export interface Table extends TableOptions {
   readonly records: StoredRecord[];
   /** Number of records that exist from the start. */
   present: number;
-  /** Records that do not exist yet. */
   readonly arriving: StoredRecord[];
 }
 
-/** Lays out the records of companies in a seeded order. */
 export function buildTable(
   options: TableOptions,
   blocks: readonly Pick<TableMember, 'company' | 'block'>[],
@@ -152,20 +142,18 @@ export function buildTable(
   const numbers = shuffle([...all.keys()], mix(hash, 2));
   for (const [position, record] of all.entries()) {
     record.position = position;
-    record.number = numbers[position] ?? 0;
+    record.number = itemAt(numbers, position);
     if (position < table.present) addRecord(record);
     else table.arriving.push(record);
   }
   return table;
 }
 
-/** Adds a record at the end of its table. */
 export function addRecord(record: StoredRecord): void {
   record.table.records.push(record);
   record.member.records.push(record);
 }
 
-/** Maximum number of line items with ids in one record. */
 const CHILD_PLACES = 8;
 const LARGEST = 2n ** 63n - 1n;
 const UNSAFE = 2n ** 53n;
@@ -173,7 +161,7 @@ const UNSAFE = 2n ** 53n;
 const PERIOD = 37;
 
 /**
- * The id with a number. Ids are small integers, so that those of all tables overlap; in the ugly scenario some are above
+ * The id with a number. Ids are small integers, so that the ids of all tables overlap; in the ugly scenario some are above
  * 2^53, where neighbouring ids are equal as doubles, and some just below 2^63.
  */
 function toId(scenario: Scenario, number: number): bigint {
@@ -182,7 +170,12 @@ function toId(scenario: Scenario, number: number): bigint {
   return BigInt(number) + (rest === 6 || rest === 7 ? UNSAFE : 1n);
 }
 
-/** The id of a line item of a record. */
 export function childIdOf({ table, number }: StoredRecord, place: number): bigint {
   return toId(table.scenario, number * CHILD_PLACES + place);
+}
+
+function itemAt(list: ArrayLike<number>, index: number): number {
+  const item = list[index];
+  if (item === undefined) throw new RangeError(`There is no item ${index}.`);
+  return item;
 }

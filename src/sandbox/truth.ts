@@ -1,13 +1,11 @@
 import { ARRIVING_FATE, type Fate, type FateRow, fateAt, type Slot } from './fates.js';
-import { type ChildRecord, childGroupsOf, childrenIn, driftedFields, platformKeyOf } from './record-body.js';
+import { type ChildRecord, childGroupsOf, childrenIn, platformKeyOf } from './record-body.js';
 import type { Block, Company, StoredRecord, Table } from './tables.js';
 import type { Connection, World } from './world.js';
 
 /** The correct remap row of one record or line item. Ids are strings of digits, or null. */
 export interface TruthRow {
-  /** V3 path. */
   readonly model: string;
-  /** '' for records, `line_items` for line items. */
   readonly path: string;
   /** Null, like all V3 columns, on rows without a V3 record. */
   readonly region: string | null;
@@ -22,13 +20,12 @@ export interface TruthRow {
   readonly v4_svc_id: string | null;
   readonly status: string;
   readonly reason: string | null;
+  /** Whether no record of the row is deleted. */
+  readonly live: boolean;
   /** Whether the record has not been added, changed or deleted since the service started. */
   readonly stable: boolean;
-  /** Fields that differ between the records of a match, without service fields and children. */
-  readonly drifted: readonly string[];
 }
 
-/** The correct rows of a fate in a connection of a kind; `isAbsent`: V4 does not have the model. */
 function rowsFor(kind: Connection['kind'], isAbsent: boolean, fate: Fate): readonly FateRow[] {
   switch (kind) {
     case 'missing_in_v4':
@@ -44,7 +41,6 @@ function rowsFor(kind: Connection['kind'], isAbsent: boolean, fate: Fate): reado
   }
 }
 
-/** Rows of V3 records whose company or model is not in V4. */
 function rowsWithoutPlace(fate: Fate, reason: string): readonly FateRow[] {
   return fate.v3.map((slot, v3) => ({
     v3,
@@ -54,12 +50,10 @@ function rowsWithoutPlace(fate: Fate, reason: string): readonly FateRow[] {
   }));
 }
 
-/** Whether another record with the key of a slot is live. */
 function isReplaced(slot: Slot, slots: readonly Slot[]): boolean {
   return slots.some((other) => !other.deleted && other.key === slot.key);
 }
 
-/** Rows of V3 records of a connection without records in V4. */
 function rowsWhenInert(fate: Fate): readonly FateRow[] {
   return rowsWithoutPlace(fate, 'connection_inert').map((row, at) => {
     const slot = fate.v3[at];
@@ -68,7 +62,6 @@ function rowsWhenInert(fate: Fate): readonly FateRow[] {
   });
 }
 
-/** Rows of V4 records whose company has no V3 pair. */
 function rowsOnlyInV4(fate: Fate, reason: string): readonly FateRow[] {
   return fate.v4.map((slot, v4) => {
     const hasKey = slot.key !== 'none';
@@ -78,7 +71,6 @@ function rowsOnlyInV4(fate: Fate, reason: string): readonly FateRow[] {
   });
 }
 
-/** A model of a pair of companies, or of a single company. */
 interface Scope {
   readonly block: Block;
   readonly v3: TableSide | null;
@@ -87,10 +79,8 @@ interface Scope {
   readonly isPaired: boolean;
 }
 
-/** The records of a company in a table. */
 interface TableSide {
   readonly company: Company;
-  /** Its records, by group. */
   readonly groups: readonly (readonly StoredRecord[])[];
 }
 
@@ -103,8 +93,10 @@ export function* buildTruth(world: World): Generator<TruthRow> {
     const isPaired = kind === 'normal' || kind === 'inert';
     for (const block of blocks) {
       const { shape } = block;
-      const v3 = companies.v3.map((one) => sideOf(world.v3.get(one.region ?? '')?.get(shape.v3), one));
-      const v4 = companies.v4.map((one) => sideOf(world.v4.get(shape.v4), one));
+      const v3 = companies.v3.map((company) =>
+        sideOf(world.v3.get(company.region ?? '')?.get(shape.v3), company),
+      );
+      const v4 = companies.v4.map((company) => sideOf(world.v4.get(shape.v4), company));
       const sides = isPaired
         ? [{ v3: v3[0] ?? null, v4: v4[0] ?? null }]
         : [...v3.map((side) => ({ v3: side, v4: null })), ...v4.map((side) => ({ v3: null, v4: side }))];
@@ -157,24 +149,25 @@ function* truthOfRecord(
   { status, reason }: FateRow,
   isFirstOfV4: boolean,
 ): Generator<TruthRow> {
-  const one = v3 ?? v4;
-  if (one === null) return;
+  const record = v3 ?? v4;
+  if (record === null) return;
   const stable = [v3, v4].every(isStable);
+  const live = [v3, v4].every((side) => side?.deleted !== true);
   yield {
     ...companiesOf(scope, v3 !== null),
+    live,
     stable,
     path: '',
-    platform_id: platformKeyOf(one),
+    platform_id: platformKeyOf(record),
     parent_v3_svc_id: null,
     parent_v4_svc_id: null,
     v3_svc_id: idText(v3),
     v4_svc_id: idText(v4),
     status,
     reason,
-    drifted: status === 'matched' && v3 !== null && v4 !== null ? driftedFields(v3, v4) : [],
   };
   const inherited = { status, reason: reason === null ? null : `parent_${reason}` };
-  for (const child of childrenOf(v3, v4, one)) {
+  for (const child of childrenOf(v3, v4, record)) {
     if (child.v3 === null && !isFirstOfV4) continue;
     yield {
       ...companiesOf(scope, child.v3 !== null),
@@ -185,8 +178,8 @@ function* truthOfRecord(
       v3_svc_id: child.v3?.svcId.toString() ?? null,
       v4_svc_id: child.v4?.svcId.toString() ?? null,
       ...(status === 'matched' ? { status: child.status, reason: child.reason } : inherited),
+      live,
       stable,
-      drifted: [],
     };
   }
 }
@@ -196,13 +189,12 @@ interface ChildRow extends Pick<FateRow, 'status' | 'reason'> {
   readonly v4: ChildRecord | null;
 }
 
-/** The line items of a pair, with their own fates, or of a record without a twin. */
 function childrenOf(
   v3: StoredRecord | null,
   v4: StoredRecord | null,
-  one: StoredRecord,
+  record: StoredRecord,
 ): readonly ChildRow[] {
-  return childGroupsOf(one).flatMap((group) => {
+  return childGroupsOf(record).flatMap((group) => {
     const inV3 = v3 === null ? [] : childrenIn(v3, group);
     const inV4 = v4 === null ? [] : childrenIn(v4, group);
     const none = { v3: null, v4: null, status: '', reason: null };

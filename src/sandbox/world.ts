@@ -7,31 +7,23 @@ export interface WorldOptions {
   readonly seed: number;
   /** `clean` passes `svc-migrate check`; `ugly` has every known problem in its data. */
   readonly scenario?: Scenario | undefined;
-  /** Approximate number of V3 records of all models; 800 by default. */
   readonly scale?: number | undefined;
-  /** Number of normal connections; by default 4 in the clean scenario and 5 in the ugly one. */
   readonly companies?: number | undefined;
   /** Length of the backfill window, at least 7; 90 by default. */
   readonly windowDays?: number | undefined;
-  /** The service's own time, ms since 1970; by default a day in January 2026 that depends on the seed. */
   readonly now?: number | undefined;
-  /** Whether companies keep their ids in V4; by default it depends on the seed. */
   readonly idsSurvive?: boolean | undefined;
-  /** Whether some V3 records arrive later. */
   readonly arrivals?: boolean;
   /** The story of `demo`, in the clean scenario: one ambiguous record, and a company that V4 loads only after a full sync. */
   readonly isStory?: boolean | undefined;
 }
 
-/** All data of the service. */
 export interface World {
   readonly seed: number;
   readonly scenario: Scenario;
   readonly times: Times;
   readonly connections: readonly Connection[];
-  /** By region, then V3 path. */
   readonly v3: ReadonlyMap<string, ReadonlyMap<string, Table>>;
-  /** By V4 data model. */
   readonly v4: ReadonlyMap<string, Table>;
 }
 
@@ -49,16 +41,13 @@ interface PlannedConnection {
 
 /** One connection of a customer's platform, with its companies and records on each side. */
 export interface Connection extends PlannedConnection {
-  /** In the order of `MODELS`. */
   readonly blocks: readonly Block[];
 }
 
-/** The regions of V3 in a scenario. */
 export function regionsOf(scenario: Scenario): readonly string[] {
   return scenario === 'clean' ? ['default'] : ['eu', 'us'];
 }
 
-/** Plans the data of the service. */
 export function buildWorld(options: WorldOptions): World {
   const { seed, scenario = 'clean', windowDays = 90 } = options;
   const hash = hashOf(seed, 'world');
@@ -91,7 +80,6 @@ export function buildWorld(options: WorldOptions): World {
   };
 }
 
-/** A V3 company: region and id. */
 type V3Company = readonly [region: string, id: bigint];
 
 /** This id and the next one are equal as doubles. */
@@ -155,7 +143,6 @@ function planNormal(scenario: Scenario, companies: number, base: number): readon
   });
 }
 
-/** Gives each connection its records. */
 function planBlocks(
   { seed, scenario = 'clean', scale = 800, arrivals = false, isStory = false }: WorldOptions,
   connections: readonly PlannedConnection[],

@@ -1,20 +1,41 @@
-import type { Generation } from '../domain.js';
+import * as z from 'zod';
+import type { Config } from '../config/config.js';
+import { GENERATIONS, type Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { readMeta, readMetaJson, textsSchema, writeMeta } from './meta.js';
-import { RECORD_KEY } from './schema.js';
+import { comparableAddress } from '../text/addresses.js';
+import { readMeta, writeMeta } from './meta.js';
 import type { Db } from './sqlite.js';
 
-/** The settings that an export depends on, by name. Names that start with `v3` or `v4` affect only that generation. */
+/** The settings that an export fixes, by name. Names that start with `v3` or `v4` affect only that generation. */
 export type Fingerprint = Readonly<Record<string, string>>;
 
-/** A setting that changed; null if it was or is not set. */
-export interface FingerprintDifference {
+interface Difference {
   readonly name: string;
   readonly stored: string | null;
   readonly current: string | null;
 }
 
-const GENERATIONS = ['v3', 'v4'] as const;
+function buildFingerprint({ fieldPrefix, v3, v4, companies, models }: Config): Fingerprint {
+  return {
+    fieldPrefix,
+    'v3.companies': listOf(sorted(v3.companies)),
+    'v4.baseUrl': comparableAddress(v4.baseUrl),
+    'v4.companies': listOf(sorted(v4.companies)),
+    'v4.companyIdField': v4.companyIdField ?? '(usual)',
+    'v4.includeDeleted': String(v4.includeDeleted),
+    'companies.include': listOf(sorted(companies.include)),
+    'companies.exclude': listOf(sorted(companies.exclude)),
+    ...Object.fromEntries(
+      v3.regions.map(({ region, baseUrl }) => [`v3.regions.${region}`, comparableAddress(baseUrl)]),
+    ),
+    ...Object.fromEntries(
+      models.map(({ v3: name, expand }) => [`models.${name}`, `expand ${listOf(expand)}`]),
+    ),
+    ...Object.fromEntries(
+      models.map(({ v3: name, v4: route }) => [`v4.models.${name}`, route ?? '(absent)']),
+    ),
+  };
+}
 
 /**
  * Refuses a database that was exported with another configuration. A generation without stored records is not compared,
@@ -22,39 +43,76 @@ const GENERATIONS = ['v3', 'v4'] as const;
  *
  * @throws SvcError `other_configuration`, which lists every difference
  */
-export function assertSameExport(db: Db, current: Fingerprint): void {
-  const differences = compareFingerprint(db, current);
+export function assertSameExport(db: Db, config: Config): void {
+  const differences = compareExport(db, config);
   if (differences.length > 0) throw otherConfiguration(differences);
 }
 
-/** The differences between this configuration and that of the stored exports. */
-export function compareFingerprint(db: Db, current: Fingerprint): FingerprintDifference[] {
-  const found = new Map<string, FingerprintDifference>();
+/**
+ * The same for an export: if it walks V4 anew, V4's settings may differ.
+ *
+ * @throws SvcError `other_configuration`
+ */
+export function assertMayExport(db: Db, config: Config, generation: Generation, restart: boolean): void {
+  const differences = compareExport(db, config);
+  const isReplaced = generation === 'v4' && restart && differences.every(({ name }) => name.startsWith('v4'));
+  if (differences.length > 0 && !isReplaced) throw otherConfiguration(differences);
+}
+
+export function saveFingerprint(db: Db, config: Config, generation: Generation): boolean {
+  const part = partOf(buildFingerprint(config), generation);
+  const text = JSON.stringify(Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1))));
+  const before = readMeta(db, metaName(generation));
+  writeMeta(db, metaName(generation), text);
+  return before !== null && before !== text;
+}
+
+export function readStoredFingerprint(db: Db): Fingerprint {
+  const entries = GENERATIONS.flatMap((generation) => Object.entries(readFingerprint(db, generation) ?? {}));
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+const DERIVED = 'derived';
+
+/** The settings that dates and children of stored records are derived with, as a text to compare. */
+function derivationOf({ backfill, models }: Config): string {
+  const children = Object.fromEntries(models.map((model) => [model.v3, model.children]));
+  return JSON.stringify({ dateFields: backfill.dateFields, children });
+}
+
+/** Whether dates and children of all stored records were derived with this configuration. */
+export function isDerivedWith(db: Db, config: Config): boolean {
+  return readMeta(db, DERIVED) === derivationOf(config);
+}
+
+/** Notes that dates and children of all stored records were derived with this configuration. */
+export function saveDerivation(db: Db, config: Config): void {
+  writeMeta(db, DERIVED, derivationOf(config));
+}
+
+/** Notes that records will be stored that were derived with this configuration. */
+export function noteDerivation(db: Db, config: Config): void {
+  const hasRecords = db.prepare('select 1 from record limit 1').get() !== undefined;
+  if (!hasRecords) saveDerivation(db, config);
+  else if (!isDerivedWith(db, config)) writeMeta(db, DERIVED, 'several');
+}
+
+function compareExport(db: Db, config: Config): Difference[] {
+  const current = buildFingerprint(config);
+  const differences = new Map<string, Difference>();
   for (const generation of GENERATIONS) {
     const stored = readFingerprint(db, generation);
     if (stored === null || !holdsRecords(db, generation)) continue;
     const wanted = partOf(current, generation);
     for (const name of new Set([...Object.keys(stored), ...Object.keys(wanted)])) {
       const difference = { name, stored: stored[name] ?? null, current: wanted[name] ?? null };
-      if (difference.stored !== difference.current) found.set(name, difference);
+      if (difference.stored !== difference.current) differences.set(name, difference);
     }
   }
-  return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return [...differences.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/**
- * Saves the fingerprint of a generation; returns whether it replaced a different one. Call it inside the transaction
- * that begins the export.
- */
-export function saveFingerprint(db: Db, generation: Generation, current: Fingerprint): boolean {
-  const part = partOf(current, generation);
-  const text = JSON.stringify(Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1))));
-  const before = readMeta(db, metaKey(generation));
-  writeMeta(db, metaKey(generation), text);
-  return before !== null && before !== text;
-}
-
-export function otherConfiguration(differences: readonly FingerprintDifference[]): SvcError {
+function otherConfiguration(differences: readonly Difference[]): SvcError {
   const lines = differences.map(
     ({ name, stored, current }) => `${name}: ${stored ?? '(none)'} → ${current ?? '(none)'}`,
   );
@@ -66,31 +124,16 @@ export function otherConfiguration(differences: readonly FingerprintDifference[]
   });
 }
 
-/** The stored fingerprint of both generations. */
-export function readStoredFingerprint(db: Db): Fingerprint {
-  const entries = GENERATIONS.flatMap((generation) => Object.entries(readFingerprint(db, generation) ?? {}));
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
 function holdsRecords(db: Db, generation: Generation): boolean {
-  const stream = db.prepare<[string], unknown>(`
-    SELECT 1 FROM stream WHERE generation = ? AND EXISTS (SELECT 1 FROM record INDEXED BY ${RECORD_KEY} WHERE stream_id = stream.id)`);
-  return stream.get(generation) !== undefined;
-}
-
-/** The fields that hold children, by V3 model, as the export was configured; undefined for a model of which it is not known. */
-export function readChildFields(db: Db): ReadonlyMap<string, readonly string[]> {
-  const entries = Object.entries(readFingerprint(db, 'v3') ?? {}).flatMap(([name, text]) => {
-    const [, model] = /^models\.(.*)$/.exec(name) ?? [];
-    const [, fields = ''] = /, children (.*)$/.exec(text) ?? [];
-    const listed = fields === '(none)' ? [] : fields.split(' ');
-    return model === undefined ? [] : [[model, listed] as const];
-  });
-  return new Map(entries);
+  const sql = `
+    select 1 from stream as s
+    where s.generation = ? and exists (select 1 from record as r where r.stream_id = s.id)`;
+  return db.prepare(sql).get(generation) !== undefined;
 }
 
 function readFingerprint(db: Db, generation: Generation): Fingerprint | null {
-  return readMetaJson(db, metaKey(generation), textsSchema);
+  const text = readMeta(db, metaName(generation));
+  return text === null ? null : z.record(z.string(), z.string()).parse(JSON.parse(text));
 }
 
 function partOf(fingerprint: Fingerprint, generation: Generation): Fingerprint {
@@ -98,6 +141,14 @@ function partOf(fingerprint: Fingerprint, generation: Generation): Fingerprint {
   return Object.fromEntries(Object.entries(fingerprint).filter(([name]) => !name.startsWith(other)));
 }
 
-function metaKey(generation: Generation): string {
+function metaName(generation: Generation): string {
   return `fingerprint_${generation}`;
+}
+
+function sorted(ids: readonly bigint[]): bigint[] {
+  return [...ids].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+}
+
+function listOf(values: readonly (string | bigint)[]): string {
+  return values.length === 0 ? '(none)' : values.join(' ');
 }

@@ -1,33 +1,26 @@
-import { statSync } from 'node:fs';
-import { SvcError } from '../errors.js';
-import { realPath } from '../runtime/write-output.js';
-import { registerChecksum } from './checksum.js';
-import {
-  assertVersion,
-  createPrivateFile,
-  hasUnfinishedLog,
-  isInWalMode,
-  noDatabase,
-  notOurs,
-  prepareFile,
-} from './database-file.js';
-import { assertShape, checkFile, readShape, type Shape, UNCOUNTED_TABLES } from './integrity.js';
-import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from './schema.js';
+import { chmodSync, closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
+import { errorCodeOf, SvcError } from '../errors.js';
+import { at } from '../text/at.js';
+import schema from './schema.sql';
 import { type Db, Sqlite } from './sqlite.js';
 
-type SqliteError = InstanceType<typeof Sqlite.SqliteError>;
-
-export type { Db };
-
 export type OpenMode = 'create' | 'write' | 'read';
+
+/** `SVCM` */
+export const APPLICATION_ID = 0x5356434d;
+const SCHEMA_VERSION = 9;
 
 /** The first version of SQLite without the WAL-reset corruption bug. */
 const OLDEST_SQLITE = [3, 51, 3] as const;
 
-/** Time to wait for others that lock the file briefly: to recover after a crash, or to begin or end writing. */
 const BUSY_TIMEOUT_MS = 5000;
 /** A second writer is refused after this time. */
 const WRITER_TIMEOUT_MS = 250;
+
+const HEADER_BYTES = 100;
+const SCHEMA_COOKIE_AT = 40;
+const USER_VERSION_AT = 60;
+const APPLICATION_ID_AT = 68;
 
 /**
  * Opens the database of a migration.
@@ -35,20 +28,20 @@ const WRITER_TIMEOUT_MS = 250;
  * `create` creates a missing database; `write` and `read` refuse it. With `create` and `write`, the connection is the
  * only writer until `closeDatabase`. Readers see the last commit, and one transaction always sees the same state.
  *
- * @throws SvcError `locked`, `not_our_database`, `newer_database`, `older_database`, `corrupt_database`, `disk`, `bad_input`
+ * @throws SvcError `locked`, `not_our_database`, `newer_database`, `older_database`, `corrupt_database`, `disk`,
+ *   `bad_input`; `incomplete` if there is no database
  */
 export function openDatabase(file: string, mode: OpenMode): Db {
   prepareFile(file, mode === 'create');
   return guardDatabase(file, () => {
     if (mode === 'read') rollBackInterrupted(file);
-    // `prepareFile` does not check a file in WAL mode, and closing a connection that may write would change it
+    // `prepareFile` does not check a file in WAL mode, and closing a connection that may write would change it.
     else if (isInWalMode(file)) openDatabase(file, 'read').close();
     const db = new Sqlite(file, { readonly: mode === 'read', timeout: BUSY_TIMEOUT_MS });
     try {
       db.defaultSafeIntegers(true);
-      registerChecksum(db);
       assertSqliteVersion(db);
-      if (mode === 'read') db.pragma('query_only = ON');
+      if (mode === 'read') db.pragma('query_only = on');
       else lockWriters(db, file);
       if (isBlank(db)) {
         if (mode !== 'create') throw noDatabase(file);
@@ -57,8 +50,6 @@ export function openDatabase(file: string, mode: OpenMode): Db {
       assertOurs(db, file);
       if (mode !== 'read') allowReaders(db);
       assertWhole(db, file);
-      const indexed = assertShape(db, ourShape());
-      checkFile(db, [...UNCOUNTED_TABLES, ...indexed], () => {});
       return db;
     } catch (error) {
       db.close();
@@ -76,8 +67,8 @@ export function closeDatabase(db: Db): void {
     if (db.readonly) return;
     db.pragma('busy_timeout = 0');
     // copies most pages without blocking readers
-    db.pragma('main.wal_checkpoint(PASSIVE)');
-    db.pragma('main.journal_mode = DELETE');
+    db.pragma('main.wal_checkpoint(passive)');
+    db.pragma('main.journal_mode = delete');
   } catch (error) {
     // Busy readers or a full disk: commits stay in the log.
     if (!(error instanceof Sqlite.SqliteError)) throw error;
@@ -86,134 +77,16 @@ export function closeDatabase(db: Db): void {
   }
 }
 
-/** Rolls back a transaction of a crashed process, because a read-only connection cannot. */
-function rollBackInterrupted(file: string): void {
-  if (!hasUnfinishedLog(file, '-journal')) return;
-  const db = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS });
-  try {
-    isBlank(db);
-  } finally {
-    db.close();
-  }
-}
-
-/** Takes the writer lock until the connection is closed. It is on a separate file, so that it does not block readers. */
-function lockWriters(db: Db, file: string): void {
-  // takes effect only in a new database: with pages of 16 KiB, payloads are a third faster than with the usual 4 KiB
-  db.pragma('page_size = 16384');
-  // waits for others that lock the database itself briefly
-  isBlank(db);
-  attachLock(db, `${realPath(file)}-writer`);
-}
-
-function attachLock(db: Db, lock: string): void {
-  createPrivateFile(lock);
-  db.pragma(`busy_timeout = ${WRITER_TIMEOUT_MS}`);
-  db.prepare('ATTACH ? AS writer_lock').run(lock);
-  db.pragma('writer_lock.locking_mode = EXCLUSIVE');
-  db.pragma('writer_lock.journal_mode = MEMORY');
-  // in exclusive mode, the lock is kept after the transaction
-  db.exec('BEGIN IMMEDIATE; ROLLBACK');
-  db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
-}
-
-/** Sets WAL mode. Without shared memory, as on some network drives, it has no effect: a writer then blocks readers. */
-function allowReaders(db: Db): void {
-  db.pragma('main.journal_mode = WAL');
-  db.pragma('main.synchronous = FULL');
-  db.pragma('main.cache_size = -8192');
-}
-
-/**
- * Copies a consistent state of the database into an empty file, even while it is written.
- *
- * @param onStep called with the number of pages copied; returns how many to copy next, and may throw
- */
-export async function copyDatabase(
-  db: Db,
-  copy: string,
-  onStep: (done: number, total: number) => number,
-): Promise<void> {
-  db.exec('BEGIN; SELECT count(*) FROM sqlite_schema');
-  await db.backup(copy, {
-    progress: ({ totalPages, remainingPages }) => onStep(totalPages - remainingPages, totalPages),
-  });
-  // the copy of a database in WAL mode expects a log: closing it resets the mode
-  closeDatabase(new Sqlite(copy));
-}
-
-/** An empty database in memory, for work that needs no remap. */
 export function openEmptyDatabase(): Db {
   const db = new Sqlite(':memory:');
   db.defaultSafeIntegers(true);
-  registerChecksum(db);
   createSchema(db);
   return db;
 }
 
-/** Whether the database has no tables: it is new, or its creation was interrupted. */
-function isBlank(db: Db): boolean {
-  return db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0n;
-}
-
-function createSchema(db: Db): void {
-  db.transaction(() => {
-    db.exec(SCHEMA);
-    db.pragma(`application_id = ${APPLICATION_ID}`);
-    db.pragma(`user_version = ${SCHEMA_VERSION}`);
-  }).immediate();
-}
-
-function assertOurs(db: Db, file: string): void {
-  if (Number(db.pragma('application_id', { simple: true })) !== APPLICATION_ID) throw notOurs(file);
-  const version = Number(db.pragma('user_version', { simple: true }));
-  assertVersion(file, version);
-}
-
-/** What every database has; read once in each process. */
-let shape: Shape | null = null;
-
-function ourShape(): Shape {
-  if (shape !== null) return shape;
-  const empty = openEmptyDatabase();
-  try {
-    shape = readShape(empty);
-    return shape;
-  } finally {
-    empty.close();
-  }
-}
-
-/** SQLite reads a truncated last page as zeros, so the file size is checked, unless the last pages may be in a log. */
-function assertWhole(db: Db, file: string): void {
-  const bytes =
-    Number(db.pragma('page_count', { simple: true })) * Number(db.pragma('page_size', { simple: true }));
-  if (hasUnfinishedLog(file, '-wal') || statSync(file).size >= bytes) return;
-  throw new SvcError('corrupt_database', `${file} is damaged: its end is missing.`, { hint: DAMAGED });
-}
-
-const DAMAGED = 'Move it away and export again; nothing was repaired.';
-
-/** The version of SQLite, such as `3.51.3`; null if it cannot be loaded. */
-export function readSqliteVersion(): string | null {
-  try {
-    const db = new Sqlite(':memory:');
-    const version = String(db.prepare('SELECT sqlite_version()').pluck().get());
-    db.close();
-    return version;
-  } catch {
-    return null;
-  }
-}
-
-function assertSqliteVersion(db: Db): void {
-  const text = String(db.prepare('SELECT sqlite_version()').pluck().get());
-  const parts = text.split('.').map(Number);
-  for (const [at, least] of OLDEST_SQLITE.entries()) {
-    const part = parts[at] ?? 0;
-    if (part > least) return;
-    if (part < least) throw new SvcError('internal', `SQLite ${text} is too old: 3.51.3 or later is needed.`);
-  }
+/** Runs `work` in a transaction that holds the write lock from its start. */
+export function transact<T>(db: Db, work: () => T): T {
+  return db.transaction(work).immediate();
 }
 
 /**
@@ -229,31 +102,213 @@ export function guardDatabase<T>(file: string, work: () => T): T {
   }
 }
 
+/** The version of SQLite, such as `3.51.3`; null if it cannot be loaded. */
+export function readSqliteVersion(): string | null {
+  try {
+    const db = new Sqlite(':memory:');
+    const version = String(db.prepare('select sqlite_version()').pluck().get());
+    db.close();
+    return version;
+  } catch {
+    return null;
+  }
+}
+
+/** Rolls back a transaction of a crashed process, because a read-only connection cannot. */
+function rollBackInterrupted(file: string): void {
+  if (!hasUnfinishedLog(file, '-journal')) return;
+  const db = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS });
+  try {
+    isBlank(db);
+  } finally {
+    db.close();
+  }
+}
+
+/**
+ * Takes the writer lock until the connection is closed: SQLite's own lock on a separate file, so that it does not block
+ * readers. The system releases it when the process ends.
+ */
+function lockWriters(db: Db, file: string): void {
+  // Takes effect only in a new database. Pages of 8 KiB store bodies faster than the default of 4 KiB.
+  db.pragma('page_size = 8192');
+  isBlank(db);
+  const lock = `${realpathSync(file)}-writer`;
+  createPrivateFile(lock);
+  db.pragma(`busy_timeout = ${WRITER_TIMEOUT_MS}`);
+  db.prepare('attach ? as writer_lock').run(lock);
+  db.pragma('writer_lock.locking_mode = exclusive');
+  db.pragma('writer_lock.journal_mode = memory');
+  // In exclusive mode, the lock is kept after the transaction.
+  db.exec('begin immediate; rollback');
+  db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
+}
+
+/** Sets WAL mode. Without shared memory, as on some network drives, it has no effect: a writer then blocks readers. */
+function allowReaders(db: Db): void {
+  db.pragma('main.journal_mode = wal');
+  db.pragma('main.synchronous = full');
+  db.pragma('main.cache_size = -16384');
+}
+
+function isBlank(db: Db): boolean {
+  return db.prepare('select count(*) from sqlite_schema').pluck().get() === 0n;
+}
+
+function createSchema(db: Db): void {
+  transact(db, () => {
+    db.exec(schema);
+    db.pragma(`application_id = ${APPLICATION_ID}`);
+    db.pragma(`user_version = ${SCHEMA_VERSION}`);
+  });
+}
+
+function assertOurs(db: Db, file: string): void {
+  if (Number(db.pragma('application_id', { simple: true })) !== APPLICATION_ID) throw notOurs(file);
+  assertVersion(file, Number(db.pragma('user_version', { simple: true })));
+}
+
+/** SQLite reads a truncated last page as zeros, so the file size is checked, unless the last pages may be in a log. */
+function assertWhole(db: Db, file: string): void {
+  const pages = Number(db.pragma('page_count', { simple: true }));
+  const bytes = pages * Number(db.pragma('page_size', { simple: true }));
+  if (hasUnfinishedLog(file, '-wal') || statSync(file).size >= bytes) return;
+  throw new SvcError('corrupt_database', `${file} is damaged: its end is missing.`, { hint: DAMAGED });
+}
+
+const DAMAGED = 'Move it away and export again; nothing was repaired.';
+
+function assertSqliteVersion(db: Db): void {
+  const text = String(db.prepare('select sqlite_version()').pluck().get());
+  const parts = text.split('.').map(Number);
+  const isOld =
+    OLDEST_SQLITE.map((least, index) => Math.sign(at(parts, index) - least)).find((sign) => sign !== 0) ===
+    -1;
+  if (!isOld) return;
+  throw new SvcError('internal', `SQLite ${text} is too old: ${OLDEST_SQLITE.join('.')} or later is needed.`);
+}
+
 /** Messages about values and versions that can only be there through damage; their code is SQLITE_ERROR. */
 const UNREADABLE = /malformed JSON|JSON cannot hold BLOB values|unsupported file format/;
 
-function fromSqlite(file: string, error: SqliteError): Error {
-  const facts = { error: error.code };
+function fromSqlite(file: string, error: InstanceType<typeof Sqlite.SqliteError>): Error {
+  const options = (hint: string) => ({ hint, facts: { error: error.code }, cause: error });
   if (/^SQLITE_(BUSY|LOCKED)/.test(error.code)) {
-    return new SvcError('locked', `Another process is using ${file}.`, {
-      hint: 'Wait until it has finished; one process at a time writes a database.',
-      facts,
-      cause: error,
-    });
+    const hint = 'Wait until it has finished; one process at a time writes a database.';
+    return new SvcError('locked', `Another process is using ${file}.`, options(hint));
   }
   if (/^SQLITE_(CORRUPT|NOTADB)/.test(error.code) || UNREADABLE.test(error.message)) {
-    return new SvcError('corrupt_database', `${file} is damaged: ${error.message}.`, {
-      hint: DAMAGED,
-      facts,
-      cause: error,
-    });
+    return new SvcError('corrupt_database', `${file} is damaged: ${error.message}.`, options(DAMAGED));
   }
   if (/^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|PERM)/.test(error.code)) {
-    return new SvcError('disk', `Cannot write ${file}: ${error.message}.`, {
-      hint: "Free disk space or fix the folder's permissions, then run the same command again; an export goes on where it stopped.",
-      facts,
-      cause: error,
-    });
+    const hint =
+      "Free disk space or fix the folder's permissions, then run the same command again; an export goes on where it stopped.";
+    return new SvcError('disk', `Cannot write ${file}: ${error.message}.`, options(hint));
   }
   return error;
+}
+
+/**
+ * Checks the header of a file before SQLite opens it, because opening a database can already write to it. With
+ * `mayCreate`, a missing file is created. A database in WAL mode is not read here: closing the file would release this
+ * process's POSIX locks on it, and another writer could then delete the log that a reader uses.
+ */
+function prepareFile(file: string, mayCreate: boolean): void {
+  const stat = withReadError(file, () => statSync(file, { throwIfNoEntry: false }));
+  if (stat === undefined) {
+    if (!mayCreate) throw noDatabase(file);
+    createPrivateFile(file);
+  } else if (!stat.isFile()) {
+    const what = stat.isDirectory() ? 'a folder, not a database' : 'not a regular file';
+    throw new SvcError('bad_input', `${file} is ${what}.`, { hint: 'Name a file with --db.' });
+  } else if (stat.size === 0 && mayCreate) {
+    withReadError(file, () => chmodSync(file, 0o600));
+  } else if (stat.size > 0 && !isInWalMode(file)) {
+    const header = withReadError(file, () => readHeader(file));
+    assertHeader(file, header);
+  }
+}
+
+/** Whether there are changes that SQLite must roll back (`-journal`) or copy into the database (`-wal`). */
+function hasUnfinishedLog(file: string, suffix: '-journal' | '-wal'): boolean {
+  return (statSync(`${file}${suffix}`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
+/** True while a database has a writer, and later if that writer crashed or readers were still open. */
+function isInWalMode(file: string): boolean {
+  return existsSync(`${file}-wal`);
+}
+
+function noDatabase(file: string): SvcError {
+  return new SvcError('incomplete', `There is no database at ${file}.`, {
+    hint: 'Run `svc-migrate run` first, or name the database with --db.',
+  });
+}
+
+function notOurs(file: string): SvcError {
+  return new SvcError('not_our_database', `${file} is not a svc-migrate database; it was not touched.`, {
+    hint: 'Name another file with --db, or move this one away.',
+  });
+}
+
+function assertVersion(file: string, version: number): void {
+  if (version > SCHEMA_VERSION) {
+    throw new SvcError('newer_database', `${file} was written by a newer svc-migrate (layout ${version}).`, {
+      hint: 'Update svc-migrate, or export into a new database with --db.',
+    });
+  }
+  if (version < SCHEMA_VERSION) {
+    throw new SvcError('older_database', `${file} was written by an older svc-migrate (layout ${version}).`, {
+      hint: 'Export again into a new database with --db, or use the version that wrote this one.',
+    });
+  }
+}
+
+/** Creates an empty file, unless it exists, that only its owner can read. SQLite's side files inherit the permissions. */
+function createPrivateFile(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (cause) {
+    // Another process created it first; SQLite's lock decides which one writes.
+    if (errorCodeOf(cause) === 'EEXIST') return;
+    throw new SvcError('disk', `Cannot create the database ${file}.`, {
+      hint: 'Check that the folder exists and is writable.',
+      facts: { error: errorCodeOf(cause) },
+      cause,
+    });
+  }
+}
+
+function readHeader(file: string): Buffer {
+  const head = Buffer.alloc(HEADER_BYTES);
+  const fd = openSync(file, 'r');
+  try {
+    return head.subarray(0, readSync(fd, head, 0, HEADER_BYTES, 0));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function withReadError<T>(file: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    throw new SvcError('disk', `Cannot read ${file}.`, {
+      hint: 'Check the permissions of the file and its folder.',
+      facts: { error: errorCodeOf(cause) },
+      cause,
+    });
+  }
+}
+
+function assertHeader(file: string, head: Buffer): void {
+  const isSqlite = head.length === HEADER_BYTES && head.toString('latin1', 0, 16) === 'SQLite format 3\0';
+  if (!isSqlite) throw notOurs(file);
+  const owner = head.readUInt32BE(APPLICATION_ID_AT);
+  // A process that crashed while it created the database leaves one without any table.
+  const isBlankFile = head.readUInt32BE(SCHEMA_COOKIE_AT) === 0;
+  if (owner !== APPLICATION_ID && (owner !== 0 || !isBlankFile)) throw notOurs(file);
+  // The version of an unfinished transaction does not count: SQLite rolls it back first.
+  if (!isBlankFile && !hasUnfinishedLog(file, '-journal'))
+    assertVersion(file, head.readInt32BE(USER_VERSION_AT));
 }

@@ -1,52 +1,114 @@
-import { type Config, digestInputFiles, type FileSettings } from '../config/config.js';
-import { type Blocker, type Generation, isUnfinished, STREAM_STATES, shownState } from '../domain.js';
+import { type Config, digestInputFiles } from '../config/config.js';
+import { type Blocker, type Generation, type StreamState, shownState } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { countOf } from '../text/numbers.js';
-import { readStoredFingerprint } from './fingerprint.js';
-import { readExportSeq, readMeta, readRemapInputs, writeMeta } from './meta.js';
-import {
-  findMissingInV3,
-  type ListedModel,
-  MAX_NAMED_LISTS,
-  type MissingLists,
-  nameOfList,
-  readMissingInV4,
-} from './planned-lists.js';
-import { assertDigests } from './remap-digest.js';
-import { EVERYTHING, type Scope } from './remap-rows.js';
-import { type RemapRun, readLastRun } from './remap-tables.js';
-import { iterateStreams, readStreamGroups, type StreamGroup } from './scoped-streams.js';
+import { readExportSeq } from './meta.js';
+import { type RemapRun, readRemapRun, type Scope } from './remap.js';
 import type { Db } from './sqlite.js';
-import { assertV4Companies, type ListRow } from './streams.js';
 
-/** The data that decide whether a remap is complete and current. */
-export interface Readiness {
-  /** Model pairs in the scope. */
-  readonly models: readonly ListedModel[];
-  /** The lists in the scope. */
-  readonly groups: readonly StreamGroup[];
-  /** The first of the planned lists without a row, and their number. */
-  readonly missing: Readonly<Record<Generation, MissingLists>>;
-  /** The first lists that were not read to their end. */
-  readonly unfinished: Readonly<Record<Generation, readonly ListRow[]>>;
-  /** Whether an export of V4 was ever started. */
-  readonly isV4Begun: boolean;
-  readonly lastRun: RemapRun | undefined;
-  readonly exportSeq: bigint;
-  /** Settings whose files changed since the remap was built. */
-  readonly changedInputs: readonly string[];
-  /** Whether the remap was built from complete lists, which were exported with the present fingerprint. */
-  readonly wasComplete: boolean;
+/** A list that should be read: of a V3 region and model, or of a V4 company and model. */
+export interface PlannedList {
+  readonly region: string;
+  readonly model: string;
+  readonly companyId: bigint | null;
 }
 
-/** Maximum number of unfinished lists in `Readiness`. */
-export const OPEN_LISTS = 20;
-/** The states of lists that were not read to their end. */
-export const UNFINISHED = STREAM_STATES.filter((state) => isUnfinished({ state }));
+export interface UnfinishedList extends PlannedList {
+  readonly state: StreamState;
+  readonly endReason: string | null;
+  readonly pages: bigint;
+}
 
-/** Whether the export changed after the remap was built. */
-export function isStale(run: RemapRun, exportSeq: bigint): boolean {
-  return run.export_seq !== exportSeq;
+export interface Lists<T> {
+  readonly count: number;
+  readonly first: readonly T[];
+}
+
+/** The facts that decide whether the data are complete and the remap is current. */
+export interface Readiness {
+  readonly isBegun: Readonly<Record<Generation, boolean>>;
+  /** Planned lists that have no row yet. */
+  readonly missing: Readonly<Record<Generation, Lists<PlannedList>>>;
+  readonly unfinished: Readonly<Record<Generation, Lists<UnfinishedList>>>;
+  readonly run: RemapRun | null;
+  /** What changed since the remap was built, in words. */
+  readonly changes: readonly string[];
+}
+
+const MAX_NAMED_LISTS = 3;
+
+/** @throws SvcError `corrupt_database` */
+export function readReadiness(db: Db, config: Config, scope: Scope = {}): Readiness {
+  const params = readinessParams(config, scope);
+  return {
+    isBegun: { v3: isBegun(db, 'v3'), v4: isBegun(db, 'v4') },
+    missing: {
+      v3: limited(db.prepare<[object], PlannedList>(MISSING_IN_V3).all(params)),
+      v4: limited(db.prepare<[object], PlannedList>(MISSING_IN_V4).all(params)),
+    },
+    unfinished: {
+      v3: limited(db.prepare<[object], UnfinishedList>(UNFINISHED).all({ ...params, generation: 'v3' })),
+      v4: limited(db.prepare<[object], UnfinishedList>(UNFINISHED).all({ ...params, generation: 'v4' })),
+    },
+    run: readRemapRun(db),
+    changes: readStaleness(db, config),
+  };
+}
+
+interface ReadinessParams {
+  readonly models: string;
+  readonly regions: string;
+  readonly inV4: string;
+  readonly companies: string | null;
+}
+
+function readinessParams({ models, v3 }: Config, scope: Scope): ReadinessParams {
+  const wanted = models.filter((model) => scope.models?.includes(model.v3) ?? true);
+  return {
+    models: JSON.stringify(wanted.map((model) => model.v3)),
+    inV4: JSON.stringify(wanted.flatMap((model) => (model.v4 === null ? [] : [model.v3]))),
+    regions: JSON.stringify(v3.regions.map(({ region }) => region)),
+    companies: scope.companies == null ? null : `[${scope.companies.join(',')}]`,
+  };
+}
+
+const MISSING_IN_V3 = `
+  select region.value as region, model.value as model, null as companyId
+  from json_each(@regions) as region cross join json_each(@models) as model
+  where not exists (
+    select 1 from stream as s
+    where s.generation = 'v3' and s.region = cast(region.value as text) and s.model = cast(model.value as text))`;
+
+const MISSING_IN_V4 = `
+  select '' as region, model.value as model, c.company_id as companyId
+  from v4_company as c cross join json_each(@inV4) as model
+  where not exists (
+      select 1 from stream as s
+      where s.generation = 'v4' and s.region = '' and s.model = cast(model.value as text)
+        and ifnull(s.company_id, 'all') = +c.company_id)
+    and (@companies is null or c.company_id in (
+      select v4_company_id from company
+      where ifnull(v3_company_id, v4_company_id) in (select value from json_each(@companies))))
+  order by c.company_id, model.key`;
+
+/** V4's list of companies is in every scope. */
+const UNFINISHED = `
+  select region, model, company_id as companyId, state, end_reason as endReason, pages
+  from stream
+  where generation = @generation and state in ('running', 'failed')
+    and (model = 'core/companies' or model in (select value from json_each(@models)))
+    and (@companies is null or company_id is null
+      or iif(generation = 'v3', company_id in (select value from json_each(@companies)), company_id in (
+        select v4_company_id from company
+        where ifnull(v3_company_id, v4_company_id) in (select value from json_each(@companies)))))
+  order by region, model, company_id`;
+
+function limited<T>(lists: readonly T[]): Lists<T> {
+  return { count: lists.length, first: lists.slice(0, 20) };
+}
+
+function isBegun(db: Db, generation: Generation): boolean {
+  return db.prepare('select 1 from stream where generation = ? limit 1').get(generation) !== undefined;
 }
 
 /** Why the data are incomplete; empty if every planned list was read and the remap is current. */
@@ -56,108 +118,42 @@ export function findIncomplete(facts: Readiness): Blocker[] {
 
 /** Which planned lists were not read in full. */
 export function findOpenLists(facts: Readiness): Blocker[] {
-  const found = [
-    missingStreams(facts, 'v3'),
-    missingStreams(facts, 'v4'),
-    unfinishedStreams(facts, 'v3'),
-    unfinishedStreams(facts, 'v4'),
+  const blockers = [
+    missingLists(facts, 'v3'),
+    missingLists(facts, 'v4'),
+    unfinishedLists(facts, 'v3'),
+    unfinishedLists(facts, 'v4'),
   ];
-  return found.filter((blocker) => blocker !== null);
+  return blockers.filter((blocker) => blocker !== null);
 }
 
-/** The data that decide whether there is anything to compare. */
-export interface Comparable {
-  readonly v3Records: number;
-  /** Whether V4 lists any company. */
-  readonly hasV4Company: boolean;
-  /** Whether any V4 company, paired or not, has records. */
-  readonly hasV4Records: boolean;
-  /** Whether any `platform_id` of a model exists in both generations. */
-  readonly hasSharedKey: boolean;
-}
-
-/** Why there is nothing to compare; at most one. */
-export function findNotReady(facts: Comparable, groups: readonly StreamGroup[]): Blocker[] {
-  const { v3Records, hasV4Company, hasV4Records, hasSharedKey } = facts;
-  const isMisnamed = (generation: Generation) => hasNoList(groups, generation);
-  if (v3Records === 0) {
-    const text = isMisnamed('v3')
-      ? 'V3 answered 404 to every configured list: the names of the models or the addresses are wrong.'
-      : 'V3 shows no record. Check its addresses, the key and the company filters.';
-    return [notReady('no_v3_records', text, 'svc-migrate doctor')];
-  }
-  if (!hasV4Records && isMisnamed('v4')) {
-    const text =
-      'V4 answered 404 to every configured list: the names of the models or the address are wrong.';
-    return [notReady('no_v4_records', text, 'svc-migrate doctor')];
-  }
-  if (!hasV4Company) {
-    const text = 'V4 lists no company. Ask the operator whether the connections were copied.';
-    return [notReady('no_v4_records', text, 'svc-migrate doctor')];
-  }
-  if (!hasV4Records) {
-    const text = 'V4 shows no record: its first sync has not started or has not finished.';
-    return [notReady('no_v4_records', text, 'svc-migrate run --wait')];
-  }
-  if (hasSharedKey) return [];
-  const text =
-    'V3 and V4 share no platform_id in any model: these look like two different sets of companies. Check both addresses and keys.';
-  return [notReady('no_common_key', text, 'svc-migrate doctor')];
-}
-
-/** Whether a generation was asked for lists, and answered 404 to all of them. */
-export function hasNoList(
-  streams: readonly Pick<StreamGroup, 'generation' | 'state'>[],
-  generation: Generation,
-): boolean {
-  const own = streams.filter((stream) => stream.generation === generation);
-  return own.length > 0 && own.every(({ state }) => state === 'absent');
-}
-
-function notReady(code: Blocker['code'], text: string, next: string): Blocker {
-  return { code, outcome: 'not_ready', text, next };
-}
-
-/** Whether an export of this generation was ever started. */
-export function isExported(facts: Pick<Readiness, 'groups' | 'isV4Begun'>, generation: Generation): boolean {
-  const isBegun = facts.groups.some((group) => group.generation === generation);
-  return isBegun || (generation === 'v4' && facts.isV4Begun);
-}
-
-function missingStreams(facts: Readiness, generation: Generation): Blocker | null {
-  const { count, first } = facts.missing[generation];
-  const never = !isExported(facts, generation);
-  if (count === 0 && !(never && facts.models.length > 0)) return null;
+function missingLists({ isBegun, missing }: Readiness, generation: Generation): Blocker | null {
+  const { count, first } = missing[generation];
+  if (count === 0 && isBegun[generation]) return null;
   const name = generation.toUpperCase();
-  return {
-    code: `${generation}_not_exported`,
-    outcome: 'incomplete',
-    text: never
-      ? `${name} was not exported yet.`
-      : `${countOf(count, `${name} list`)} not started: ${firstFew(first.map(nameOfList), count)}.`,
-    next: 'svc-migrate run',
-  };
+  const text = isBegun[generation]
+    ? `${countOf(count, `${name} list`)} not started: ${firstFew(first.map(nameOfList), count)}.`
+    : `${name} was not exported yet.`;
+  return { code: `${generation}_not_exported`, outcome: 'incomplete', text, next: 'svc-migrate run' };
 }
 
-function unfinishedStreams({ groups, unfinished }: Readiness, generation: Generation): Blocker | null {
-  const open = groups.filter((group) => group.generation === generation && isUnfinished(group));
-  if (open.length === 0) return null;
-  const names = unfinished[generation].map((stream) => {
-    const state = shownState(stream.state, stream.pages > 0);
-    return `${nameOfList(stream)} (${stream.endNote?.replace(/\.$/, '') ?? state})`;
-  });
-  const count = open.reduce((sum, { lists }) => sum + lists, 0);
+function unfinishedLists({ unfinished }: Readiness, generation: Generation): Blocker | null {
+  const { count, first } = unfinished[generation];
+  if (count === 0) return null;
+  const names = first.map(
+    (list) => `${nameOfList(list)} (${list.endReason ?? shownState(list.state, list.pages > 0n)})`,
+  );
+  const isRefused = first.every(({ endReason }) => endReason === 'http_status');
   return {
     code: 'stream_unfinished',
     outcome: 'incomplete',
     text: `${countOf(count, `${generation.toUpperCase()} list`)} not read to the end: ${firstFew(names, count)}.`,
-    next: areRefused(open) ? 'svc-migrate doctor' : 'svc-migrate run',
+    next: isRefused ? 'svc-migrate doctor' : 'svc-migrate run',
   };
 }
 
-/** Whether the service refused the requests of all lists, which another run does not change; false for none. */
-export function areRefused(lists: readonly Pick<ListRow, 'endReason'>[]): boolean {
-  return lists.length > 0 && lists.every(({ endReason }) => endReason === 'http_status');
+export function nameOfList({ region, model, companyId }: PlannedList): string {
+  return `${model}${region === '' ? '' : ` in ${region}`}${companyId === null ? '' : `, company ${companyId}`}`;
 }
 
 function firstFew(names: readonly string[], count: number): string {
@@ -165,125 +161,141 @@ function firstFew(names: readonly string[], count: number): string {
   return count > MAX_NAMED_LISTS ? `${shown}; ${countOf(count - MAX_NAMED_LISTS, 'more', 'more')}` : shown;
 }
 
-function remapBlocker(facts: Readiness): Blocker | null {
-  if (facts.lastRun === undefined) {
+function remapBlocker({ run, changes }: Readiness): Blocker | null {
+  if (run === null) {
     const text = 'There is no remap yet.';
     return { code: 'remap_missing', outcome: 'incomplete', text, next: 'svc-migrate remap' };
   }
-  const { changedInputs } = facts;
-  const isOld = isStale(facts.lastRun, facts.exportSeq);
-  if (!isOld && changedInputs.length === 0) return null;
-  const text = isOld
-    ? 'The remap is older than the exported data.'
-    : `Files that the configuration names changed since the remap was built (${changedInputs.join(', ')}).`;
+  if (changes.length === 0) return null;
+  const text = `Changed since the remap was built: ${changes.join(', ')}.`;
   return { code: 'remap_stale', outcome: 'incomplete', text, next: 'svc-migrate remap' };
 }
 
-/** The settings that determine which lists are read. */
-interface ListSettings {
-  readonly models: readonly ListedModel[];
-  readonly v3: { readonly regions: readonly { readonly region: string }[] };
+export function findNotReady(db: Db, config: Config, scope: Scope = {}): Blocker[] {
+  const params = readinessParams(config, scope);
+  const holds = (sql: string) => db.prepare(sql).get(params) !== undefined;
+  if (!holds(LIVE_IN_V3)) {
+    const text = isMisnamed(db, 'v3')
+      ? 'V3 answered 404 to every configured list: the names of the models or the addresses are wrong.'
+      : 'V3 shows no live record. Check its addresses, the key and the company filters.';
+    return [notReady('no_v3_records', text, 'svc-migrate doctor')];
+  }
+  if (!holds(LIVE_IN_V4)) {
+    if (isMisnamed(db, 'v4')) {
+      const text =
+        'V4 answered 404 to every configured list: the names of the models or the address are wrong.';
+      return [notReady('no_v4_records', text, 'svc-migrate doctor')];
+    }
+    if (!holds('select 1 from v4_company limit 1')) {
+      const text = 'V4 lists no company. Ask the operator whether the connections were copied.';
+      return [notReady('no_v4_records', text, 'svc-migrate doctor')];
+    }
+    const text = 'V4 shows no live record: its first sync has not started or has not finished.';
+    return [notReady('no_v4_records', text, 'svc-migrate run --wait')];
+  }
+  if (holds(SHARED_KEY)) return [];
+  const text =
+    'V3 and V4 share no platform_id in any model: these look like two different sets of companies. Check both addresses and keys.';
+  return [notReady('no_common_key', text, 'svc-migrate doctor')];
 }
 
-/** Reads from the database how complete it is, within a scope. */
-export function readReadiness(db: Db, config: ListSettings & Partial<FileSettings>, scope: Scope): Readiness {
-  const lastRun = readLastRun(db);
-  if (lastRun === undefined) assertDigests(db, []);
-  const models = config.models.filter((model) => scope.models?.includes(model.v3) ?? true);
-  const groups = readStreamGroups(db, scope);
-  assertV4Companies(db);
+const LIVE_IN_V3 = `
+  select 1 from stream as s cross join record as r on r.stream_id = s.id
+  where s.generation = 'v3' and s.model in (select value from json_each(@models)) and not r.deleted
+    and (@companies is null or r.company_id in (select value from json_each(@companies)))
+  limit 1`;
+
+const LIVE_IN_V4 = `
+  select 1 from stream as s cross join record as r on r.stream_id = s.id
+  where s.generation = 'v4' and s.model in (select value from json_each(@models)) and not r.deleted
+  limit 1`;
+
+const SHARED_KEY = `
+  select 1
+  from stream as s cross join record as a on a.stream_id = s.id cross join record as b on b.platform_id = a.platform_id
+    cross join stream as t on t.id = b.stream_id
+  where s.generation = 'v3' and s.model in (select value from json_each(@models)) and t.generation = 'v4' and t.model = s.model
+    and (@companies is null or a.company_id in (select value from json_each(@companies)))
+  limit 1`;
+
+/** Whether a generation answered 404 to every list that it was asked for. */
+function isMisnamed(db: Db, generation: Generation): boolean {
+  const states = db
+    .prepare("select distinct state from stream where generation = ? and model <> 'core/companies'")
+    .pluck()
+    .all(generation);
+  return states.length === 1 && states[0] === 'absent';
+}
+
+function notReady(code: Blocker['code'], text: string, next: string): Blocker {
+  return { code, outcome: 'not_ready', text, next };
+}
+
+/**
+ * Refuses a remap that is missing, incomplete or stale.
+ *
+ * @throws SvcError `incomplete`; its hint names the command to run
+ */
+export function assertUsableRemap(
+  db: Db,
+  config: Config,
+  { allowIncomplete = false, allowStale = false } = {},
+): void {
+  const run = readRemapRun(db);
+  if (run === null) throw unusable('There is no remap yet.', 'Run `svc-migrate run` first.');
+  const changes = allowStale ? [] : readStaleness(db, config);
+  if (changes.length > 0) {
+    const text = `The remap is stale. Changed since it was built: ${changes.join(', ')}.`;
+    throw unusable(text, 'Run `svc-migrate remap`.');
+  }
+  if (run.isComplete || allowIncomplete) return;
+  const text = 'The remap is incomplete: it was built before every list was read to its end.';
+  throw unusable(text, 'Run `svc-migrate run`, or pass --allow-incomplete to use only what was read so far.');
+}
+
+function unusable(text: string, hint: string): SvcError {
+  return new SvcError('incomplete', text, { hint });
+}
+
+/** Everything a remap is built from, by name. */
+export type RemapInputs = Readonly<Record<string, string>>;
+
+const EXPORT = 'export';
+
+/** @param files SHA-256 of the companies and decisions files, see `digestInputFiles` */
+export function buildRemapInputs(db: Db, config: Config, files: RemapInputs): RemapInputs {
+  const { companies, backfill, models } = config;
+  const since = backfill.sinceMs === null ? 'inferred' : new Date(backfill.sinceMs).toISOString();
   return {
-    models,
-    groups,
-    missing: {
-      v3: findMissingInV3(groups, models, config.v3.regions),
-      v4: readMissingInV4(db, models, scope),
-    },
-    unfinished: { v3: firstUnfinished(db, scope, 'v3'), v4: firstUnfinished(db, scope, 'v4') },
-    isV4Begun: isV4Begun(db),
-    lastRun,
-    exportSeq: readExportSeq(db),
-    changedInputs: listChangedInputs(db, config),
-    wasComplete: lastRun !== undefined && wasComplete(db, lastRun),
+    [EXPORT]: String(readExportSeq(db)),
+    'companies.match': typeof companies.match === 'string' ? companies.match : 'file',
+    'companies.include': companies.include.join(' '),
+    'companies.exclude': companies.exclude.join(' '),
+    ...(backfill.days === undefined ? { 'backfill.since': since } : { 'backfill.days': `${backfill.days}` }),
+    'backfill.dateFields': backfill.dateFields.join(' '),
+    ...Object.fromEntries(
+      models.map(({ v3, v4, children }) => [
+        `models.${v3}`,
+        `${v4 ?? 'not in V4'}, children ${children.join(' ')}`,
+      ]),
+    ),
+    ...files,
   };
 }
 
-function firstUnfinished(db: Db, scope: Scope, generation: Generation): ListRow[] {
-  return [...iterateStreams(db, scope, { generation, states: UNFINISHED, limit: OPEN_LISTS })];
-}
-
-/** An export of V4 saves its fingerprint first. */
-function isV4Begun(db: Db): boolean {
-  return (
-    readMeta(db, 'fingerprint_v4') !== null ||
-    db.prepare('SELECT 1 FROM v4_company LIMIT 1').get() !== undefined
-  );
-}
-
-const COMPLETE_REMAP = 'complete_remap';
-
-/** Saves that the remap was built from complete lists, if it was. Call it in the transaction that builds the remap. */
-export function saveCompleteness(db: Db, { models, v3 }: ListSettings): void {
-  const facts = readReadiness(db, { models, v3 }, EVERYTHING);
-  if (facts.lastRun === undefined || findOpenLists(facts).length > 0) return;
-  writeMeta(db, COMPLETE_REMAP, describeBuild(db, facts.lastRun));
-}
-
-/** Whether the remap was built from complete lists, which were exported with the present fingerprint. */
-export function wasComplete(db: Db, run: RemapRun): boolean {
-  return readMeta(db, COMPLETE_REMAP) === describeBuild(db, run);
-}
-
-/** Identifies a build and the fingerprint of its export. */
-function describeBuild(db: Db, { id, sha256 }: RemapRun): string {
-  return JSON.stringify([String(id), sha256, readStoredFingerprint(db)]);
-}
-
-/** Whether the export or a file changed since the remap was built. */
-export function isRemapStale({ lastRun, exportSeq, changedInputs }: Readiness): boolean {
-  return lastRun !== undefined && (isStale(lastRun, exportSeq) || changedInputs.length > 0);
-}
-
 /**
- * Refuses a remap that was built from incomplete lists or with other files. One that is only older than the export is
- * accepted.
- *
- * @throws SvcError `incomplete`; its hint names the command to run
+ * What changed since the remap was built, in words: the exported data, settings, or the files that settings name. Empty
+ * if the remap is current, and if there is none.
  */
-export function assertCompleteRemap(facts: Readiness): void {
-  const { lastRun, exportSeq, changedInputs } = facts;
-  const isOld = lastRun !== undefined && isStale(lastRun, exportSeq);
-  if (isOld && facts.wasComplete && changedInputs.length === 0) return;
-  refuseIncomplete(facts);
+export function readStaleness(db: Db, config: Config): string[] {
+  const run = readRemapRun(db);
+  if (run === null) return [];
+  const now = buildRemapInputs(db, config, digestInputFiles(config));
+  const names = [...new Set([...Object.keys(run.inputs), ...Object.keys(now)])];
+  return names.filter((name) => run.inputs[name] !== now[name]).map(describeInput);
 }
 
-/**
- * Refuses a remap that is incomplete or stale.
- *
- * @throws SvcError `incomplete`; its hint names the command to run
- */
-export function assertUsableRemap(db: Db, config: Config): void {
-  refuseIncomplete(readReadiness(db, config, EVERYTHING));
-}
-
-/** @throws SvcError `incomplete`; its hint names the command to run */
-export function refuseIncomplete(facts: Readiness): void {
-  const [first, ...others] = findIncomplete(facts);
-  if (first === undefined) return;
-  const more = others.length === 0 ? '' : ` ${others.map((blocker) => blocker.text).join(' ')}`;
-  const state = first.code === 'remap_stale' ? 'out of date' : 'incomplete';
-  const anyway = facts.lastRun === undefined ? '' : ', or pass --allow-incomplete to use it as it is';
-  throw new SvcError('incomplete', `The remap is ${state}. ${first.text}${more}`, {
-    hint: `Run \`${first.next}\`${anyway}.`,
-  });
-}
-
-/** Empty if the settings are not given. */
-function listChangedInputs(db: Db, { companies, decisions }: Partial<FileSettings>): string[] {
-  if (companies === undefined || decisions === undefined) return [];
-  const before = readRemapInputs(db);
-  const now = digestInputFiles({ companies, decisions });
-  return [...new Set([...Object.keys(before), ...Object.keys(now)])]
-    .filter((setting) => before[setting] !== now[setting])
-    .sort();
+function describeInput(name: string): string {
+  if (name === EXPORT) return 'the exported data';
+  return name === 'decisions' || name === 'companies.match.file' ? `the file of ${name}` : name;
 }

@@ -1,93 +1,77 @@
-import type { ParsedRecord } from '../domain.js';
-import { checksumOfValues } from './checksum.js';
-import { prepareMemberDigests } from './member-lists.js';
-import { type PayloadWriter, preparePayloadWriter } from './payloads.js';
+import { createHash } from 'node:crypto';
+import type { PageChild, PageRecord, RejectedObject, V4Company } from '../domain.js';
 import type { Db } from './sqlite.js';
+import type { StreamRow } from './streams.js';
 
-/** The stream of a page, and the walk numbers to compare its records with, see `Position`. */
-export interface PagePlace {
-  readonly streamId: bigint;
-  readonly walk: number;
-  readonly keepFrom: number;
-  readonly passWalk: number;
-  readonly previousWalk: number | null;
-}
-
-/** Counts of a page's records. `unique` and `duplicates` add up to all of them; the others are subsets. */
 export interface RecordTally {
-  /** First seen in this reading. */
-  unique: number;
-  duplicates: number;
-  /** First seen in this pass; of these, seen in the previous pass. */
-  passUnique: number;
-  passCommon: number;
-  /** First seen in this walk. */
-  fresh: number;
-  /** New in the database, or stored with new content. */
-  changed: number;
+  /** Records first seen in this reading. */
+  readonly unique: number;
+  /** Records first seen in this walk. */
+  readonly fresh: number;
+  readonly changed: number;
 }
 
-/** Makes the function that stores a page's records. Call it inside the page's transaction. */
+interface StoredRecord {
+  readonly id: bigint;
+  readonly walk: bigint;
+  readonly companyId: bigint;
+  readonly platformId: string | null;
+  readonly uniqueId: string | null;
+  readonly deleted: bigint;
+  readonly updatedMs: bigint | null;
+  readonly latestMs: bigint | null;
+  readonly createdMs: bigint | null;
+  readonly childCount: bigint;
+}
+
+/**
+ * Makes the function that saves the records of a page. A record that is stored already is replaced with its children.
+ * Call it inside a transaction.
+ */
 export function prepareSaveRecords(
   db: Db,
-  payload: 'full' | 'ids',
-): (place: PagePlace, records: readonly ParsedRecord[]) => RecordTally {
-  const payloads = preparePayloadWriter(db, payload);
-  const insert = prepareInsert(db, payloads);
-  const revisit = prepareRevisit(db, payloads);
-  const beginMembers = prepareMemberDigests(db);
-  return (place, records) => {
-    const tally: RecordTally = {
-      unique: 0,
-      duplicates: 0,
-      passUnique: 0,
-      passCommon: 0,
-      fresh: 0,
-      changed: 0,
-    };
-    const blocks = payloads.begin(records.map(({ raw }) => raw));
-    const membersOf = beginMembers();
-    const contents = records.map((record) => contentOf(record, membersOf(record.members)));
-    const isNew = insert(place, records, contents, blocks);
-    for (const [at, record] of records.entries()) {
-      if (isNew(at)) countNew(tally);
-      else countKnown(tally, place, revisit(place, record, contents[at] ?? [], blocks[at] ?? null));
+): (row: StreamRow, records: readonly PageRecord[], pageId: bigint | null) => RecordTally {
+  const insert = db.prepare(`
+    insert into record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_from,
+      created_ms, child_count, child_twins, page_id, walk)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    on conflict do nothing`);
+  const find = db.prepare<[bigint, number | bigint], StoredRecord>(`
+    select id, walk, company_id as companyId, platform_id as platformId, unique_id as uniqueId, deleted,
+      updated_ms as updatedMs, latest_ms as latestMs, created_ms as createdMs, child_count as childCount
+    from record where stream_id = ? and svc_id = ?`);
+  const update = db.prepare(`
+    update record set company_id = ?, platform_id = ?, unique_id = ?, deleted = ?, updated_ms = ?, latest_ms = ?,
+      latest_from = ?, created_ms = ?, child_count = ?, child_twins = ?, page_id = ?, walk = ?
+    where id = ?`);
+  const children = prepareSaveChildren(db);
+  return (row, records, pageId) => {
+    let unique = 0;
+    let fresh = 0;
+    let changed = 0;
+    for (const record of records) {
+      const values = [...valuesOf(record), pageId, row.walk];
+      const { changes, lastInsertRowid } = insert.run(row.id, record.svcId, ...values);
+      if (changes > 0) {
+        unique++;
+        fresh++;
+        changed++;
+        children.insert(lastInsertRowid, record.children);
+        continue;
+      }
+      const before = find.get(row.id, record.svcId);
+      if (before === undefined) throw new Error(`Record ${record.svcId} is neither new nor stored.`);
+      if (before.walk < row.readingWalk) unique++;
+      if (before.walk < row.walk) fresh++;
+      if (differs(before, record)) changed++;
+      update.run(...values, before.id);
+      children.replace(before.id, record.children);
     }
-    payloads.end();
-    return tally;
+    return { unique, fresh, changed };
   };
 }
 
-function countNew(tally: RecordTally): void {
-  tally.unique += 1;
-  tally.passUnique += 1;
-  tally.fresh += 1;
-  tally.changed += 1;
-}
-
-function countKnown(tally: RecordTally, place: PagePlace, known: Revisited): void {
-  if (known.walk < place.keepFrom) tally.unique += 1;
-  else tally.duplicates += 1;
-  if (known.walk < place.passWalk) {
-    tally.passUnique += 1;
-    if (place.previousWalk !== null && known.walk >= place.previousWalk) tally.passCommon += 1;
-  }
-  if (known.walk < place.walk) tally.fresh += 1;
-  if (known.changed) tally.changed += 1;
-}
-
-/** The result for a record that was already stored. */
-interface Revisited {
-  /** The last walk that had seen it before. */
-  readonly walk: number;
-  readonly changed: boolean;
-}
-
-const CONTENT =
-  'company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_from, created_ms, children, members';
-
-/** The values of `CONTENT`. */
-function contentOf(record: ParsedRecord, members: Uint8Array | null): Value[] {
+function valuesOf(record: PageRecord): readonly (string | number | bigint | null)[] {
   return [
     record.companyId,
     record.platformId,
@@ -97,145 +81,212 @@ function contentOf(record: ParsedRecord, members: Uint8Array | null): Value[] {
     record.latestMs,
     record.latestFrom,
     record.createdMs,
-    record.children,
-    members,
+    record.children.length,
+    hasTwins(record.children) ? 1 : 0,
   ];
 }
 
-/**
- * Makes the function that inserts the records of a page that are not stored yet, and returns whether the record at an
- * index was inserted. Of new records with the same id, the first is inserted.
- */
-function prepareInsert(
-  db: Db,
-  payloads: PayloadWriter,
-): (
-  place: PagePlace,
-  page: readonly ParsedRecord[],
-  contents: readonly (readonly Value[])[],
-  blocks: readonly (number | null)[],
-) => (at: number) => boolean {
-  const lastId = db.prepare<[], bigint | null>('SELECT max(id) FROM record').pluck();
-  // OR IGNORE skips records with a stored id; if it skipped one for another reason, `prepareFind` would throw
-  const records = prepareInsertRows(
-    db,
-    `INSERT OR IGNORE INTO record(id, stream_id, svc_id, walk, payload_block, checksum, ${CONTENT})`,
-    RECORD_WIDTH,
-    BATCH,
+function hasTwins(children: readonly PageChild[]): boolean {
+  if (children.length < 2) return false;
+  const keys = new Set<string>();
+  for (const { path, platformId } of children) {
+    if (platformId === null) continue;
+    const key = `${path} ${platformId}`;
+    if (keys.has(key)) return true;
+    keys.add(key);
+  }
+  return false;
+}
+
+/** Ids and times may be numbers here and bigints there: `==` compares them by value. */
+function differs(before: StoredRecord, record: PageRecord): boolean {
+  return (
+    // biome-ignore lint/suspicious/noDoubleEquals: a bigint equals a number of the same value
+    before.updatedMs != record.updatedMs ||
+    before.platformId !== record.platformId ||
+    before.uniqueId !== record.platformUniqueId ||
+    (before.deleted === 1n) !== record.deleted ||
+    BigInt(record.companyId) !== before.companyId ||
+    Number(before.childCount) !== record.children.length ||
+    // biome-ignore lint/suspicious/noDoubleEquals: a bigint equals a number of the same value
+    before.latestMs != record.latestMs ||
+    // biome-ignore lint/suspicious/noDoubleEquals: a bigint equals a number of the same value
+    before.createdMs != record.createdMs
   );
-  const count = db.prepare<[number, bigint]>('UPDATE stream SET stored = stored + ? WHERE id = ?');
-  const added = db.prepare<[number], bigint>('SELECT id FROM record WHERE id >= ?').pluck();
-  return (place, page, contents, blocks) => {
-    const { length } = page;
-    const first = Number(lastId.get() ?? 0n) + 1;
-    let inserted = 0;
-    for (const [at, { svcId }] of page.entries()) {
-      const content = contents[at] ?? [];
-      const { values } = records;
-      const to = (at % BATCH) * RECORD_WIDTH;
-      values[to] = first + at;
-      values[to + 1] = place.streamId;
-      values[to + 2] = svcId;
-      values[to + 3] = place.walk;
-      const block = blocks[at] ?? null;
-      values[to + 4] = block;
-      values[to + 5] = checksumOfValues([place.streamId, svcId, block, ...content]);
-      for (let index = 0; index < content.length; index++) values[to + 6 + index] = content[index] ?? null;
-      if ((at + 1) % BATCH === 0 || at + 1 === length) inserted += records.run((at % BATCH) + 1);
+}
+
+interface ChildWriter {
+  insert(recordId: number | bigint, children: readonly PageChild[]): void;
+  replace(recordId: bigint, children: readonly PageChild[]): void;
+}
+
+function prepareSaveChildren(db: Db): ChildWriter {
+  const add = db.prepare(`
+    insert into child(record_id, position, path, svc_id, platform_id, unique_id, deleted) values (?, ?, ?, ?, ?, ?, ?)`);
+  const drop = db.prepare<[bigint]>('delete from child where record_id = ?');
+  const insert: ChildWriter['insert'] = (recordId, children) => {
+    let position = 0;
+    for (const { path, svcId, platformId, platformUniqueId, deleted } of children) {
+      add.run(recordId, position++, path, svcId, platformId, platformUniqueId, deleted ? 1 : 0);
     }
-    if (inserted > 0) count.run(inserted, place.streamId);
-    const ids = inserted === length ? null : new Set(added.all(first).map(Number));
-    for (const [at, { raw }] of page.entries()) {
-      if (ids?.has(first + at) ?? true) payloads.add(blocks[at] ?? null, first + at, raw);
-    }
-    return (at) => ids?.has(first + at) ?? true;
   };
-}
-
-/** Makes the function that updates a stored record: it keeps the newer content, and sets the walk that saw it. */
-function prepareRevisit(
-  db: Db,
-  payloads: PayloadWriter,
-): (place: PagePlace, record: ParsedRecord, content: readonly Value[], block: number | null) => Revisited {
-  const replace = db.prepare<Value[]>(`
-    UPDATE record SET walk = ?, checksum = ?, payload_block = ?, (${CONTENT}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-      WHERE id = ?`);
-  const mark = db.prepare<Value[]>('UPDATE record SET walk = ? WHERE id = ?');
-  const find = prepareFind(db);
-  return (place, record, content, block) => {
-    const stored = find(place.streamId, record.svcId, content);
-    const [id, walk] = [Number(stored.id), Number(stored.walk)];
-    const before = stored.payload_block === null ? null : Number(stored.payload_block);
-    const wins = walk < place.keepFrom || arrivalWins(stored.updated_ms, record.updatedMs);
-    const changed = wins && !(stored.same_content === 1n && payloads.isSame(before, id, record.raw));
-    if (changed) {
-      const checksum = checksumOfValues([place.streamId, record.svcId, block, ...content]);
-      replace.run(place.walk, checksum, block, ...content, stored.id);
-      // with `ids`, payloads of an earlier full export are deleted when their records change
-      payloads.release(before);
-      payloads.add(block, id, record.raw);
-    } else if (walk < place.walk) {
-      mark.run(place.walk, stored.id);
-    }
-    return { walk, changed };
+  return {
+    insert,
+    replace: (recordId, children) => {
+      drop.run(recordId);
+      insert(recordId, children);
+    },
   };
-}
-
-interface StoredRecord {
-  id: bigint;
-  walk: bigint;
-  payload_block: bigint | null;
-  updated_ms: bigint | null;
-  same_content: bigint;
-}
-
-function prepareFind(db: Db): (streamId: bigint, svcId: bigint, content: readonly Value[]) => StoredRecord {
-  const find = db.prepare<Value[], StoredRecord>(`
-    SELECT id, walk, payload_block, updated_ms, (${CONTENT}) IS (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) AS same_content
-    FROM record WHERE stream_id = ? AND svc_id = ?`);
-  return (streamId, svcId, content) => {
-    const stored = find.get(...content, streamId, svcId);
-    if (stored !== undefined) return stored;
-    throw new Error(`Record ${svcId} of stream ${streamId} is neither new nor stored.`);
-  };
-}
-
-/** The newer version wins; if both have the same age or one is unknown, the later arrival. */
-function arrivalWins(storedMs: bigint | null, arrivalMs: number | null): boolean {
-  return storedMs === null || arrivalMs === null || arrivalMs >= Number(storedMs);
-}
-
-/** Rows of one INSERT; larger batches are hardly faster. */
-const BATCH = 32;
-const RECORD_WIDTH = 16;
-
-export type Value = string | number | bigint | Uint8Array | null;
-
-/** Inserts rows. It inserts many with each statement, which takes a third of the time. */
-export interface RowInsert {
-  /** The values of a batch, row by row. */
-  readonly values: Value[];
-  /** Inserts the first rows of the batch, and returns how many were inserted. */
-  readonly run: (rows: number) => number;
 }
 
 /**
- * @param into the INSERT up to its VALUES
- * @param width values in a row
- * @param batch rows in a batch
+ * Makes the function that replaces the dates and children of a page's records, for another configuration of them. Records
+ * that a later page replaced are left alone.
  */
-export function prepareInsertRows(db: Db, into: string, width: number, batch: number): RowInsert {
-  const row = `(${Array.from({ length: width }, () => '?').join(', ')})`;
-  const many = db.prepare(`${into} VALUES ${Array.from({ length: batch }, () => row).join(', ')}`);
-  const one = db.prepare(`${into} VALUES ${row}`);
-  const values: Value[] = Array.from({ length: width * batch }, () => null);
-  const run = (rows: number): number => {
-    // spread, because binding an array is slower: it costs a sixth of the time
-    if (rows === batch) return many.run(...values).changes;
-    let inserted = 0;
-    for (let at = 0; at < rows; at++)
-      inserted += one.run(...values.slice(at * width, (at + 1) * width)).changes;
-    return inserted;
+export function prepareDeriveAgain(db: Db): (pageId: bigint, records: readonly PageRecord[]) => void {
+  const find = db
+    .prepare<[bigint, number | bigint], bigint>(`
+      select r.id
+      from page as p cross join record as r on r.stream_id = p.stream_id
+      where p.id = ? and r.svc_id = ? and r.page_id = p.id`)
+    .pluck();
+  const update = db.prepare(`
+    update record set latest_ms = ?, latest_from = ?, created_ms = ?, child_count = ?, child_twins = ? where id = ?`);
+  const children = prepareSaveChildren(db);
+  return (pageId, records) => {
+    for (const record of records) {
+      const id = find.get(pageId, record.svcId);
+      if (id === undefined) continue;
+      const counts = [record.children.length, hasTwins(record.children) ? 1 : 0];
+      update.run(record.latestMs, record.latestFrom, record.createdMs, ...counts, id);
+      children.replace(id, record.children);
+    }
   };
-  return { values, run };
+}
+
+/** Makes the function that saves a page of V4's list of companies. */
+export function prepareSaveCompanies(
+  db: Db,
+): (row: StreamRow, companies: readonly V4Company[]) => RecordTally {
+  const find = db.prepare<[number | bigint], { walk: bigint; body: string }>(
+    'select walk, body from v4_company where company_id = ?',
+  );
+  const save = db.prepare(`
+    insert into v4_company(company_id, body, walk) values (?, ?, ?)
+    on conflict (company_id) do update set body = excluded.body, walk = excluded.walk`);
+  return (row, companies) => {
+    const tally = { unique: 0, fresh: 0, changed: 0 };
+    for (const { companyId, body } of companies) {
+      const before = find.get(companyId);
+      if (before === undefined || before.walk < row.readingWalk) tally.unique++;
+      if (before === undefined || before.walk < row.walk) tally.fresh++;
+      if (before === undefined || before.body !== body) tally.changed++;
+      save.run(companyId, body, row.walk);
+    }
+    return tally;
+  };
+}
+
+/** Replaces V4's companies by the configured ones. */
+export function saveNamedCompanies(db: Db, companyIds: readonly bigint[]): void {
+  db.prepare('delete from v4_company').run();
+  const insert = db.prepare("insert or ignore into v4_company(company_id, body) values (?, '{}')");
+  for (const companyId of companyIds) insert.run(companyId);
+}
+
+export function listV4Companies(db: Db): bigint[] {
+  return db.prepare<[], bigint>('select company_id from v4_company order by company_id').pluck().all();
+}
+
+/** Makes the function that counts records of excluded companies. */
+export function prepareSaveExcluded(
+  db: Db,
+): (row: StreamRow, records: readonly PageRecord[]) => Omit<RecordTally, 'changed'> {
+  const find = db
+    .prepare<[bigint, number | bigint], bigint>(
+      'select walk from excluded where stream_id = ? and svc_id = ?',
+    )
+    .pluck();
+  const save = db.prepare(`
+    insert into excluded(stream_id, svc_id, walk) values (?, ?, ?)
+    on conflict (stream_id, svc_id) do update set walk = excluded.walk`);
+  return (row, records) => {
+    const tally = { unique: 0, fresh: 0 };
+    for (const { svcId } of records) {
+      const walk = find.get(row.id, svcId);
+      if (walk === undefined || walk < row.readingWalk) tally.unique++;
+      if (walk === undefined || walk < row.walk) tally.fresh++;
+      save.run(row.id, svcId, row.walk);
+    }
+    return tally;
+  };
+}
+
+/** Rejected objects and children of a page: saved for the first time in this walk, or again. */
+export interface RejectedTally {
+  readonly rejected: number;
+  readonly duplicates: number;
+}
+
+/** Makes the function that saves rejected objects. It counts those that stand for records. */
+export function prepareSaveRejected(
+  db: Db,
+): (row: StreamRow, rejected: readonly RejectedObject[]) => RejectedTally {
+  const insert = db.prepare(`
+    insert into rejected(generation, region, model, company_id, page, position, path, reason, raw, stream_id, digest)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing`);
+  return (row, rejected) => {
+    const tally = { rejected: 0, duplicates: 0 };
+    const equalBefore = new Map<string, number>();
+    for (const { position, path, reason, raw } of rejected) {
+      const object = `${path}\0${reason}\0${raw}`;
+      const count = equalBefore.get(object) ?? 0;
+      equalBefore.set(object, count + 1);
+      const digest = createHash('sha256').update(`${count}\0${object}`).digest().subarray(0, 16);
+      const place = [row.generation, row.region, row.model, row.companyId, row.pages + 1, position];
+      const { changes } = insert.run(...place, path, reason, raw, row.id, digest);
+      if (path === '') tally[changes > 0 ? 'rejected' : 'duplicates']++;
+    }
+    return tally;
+  };
+}
+
+/** Makes the function that remembers a cursor of the current walk; it returns whether it was remembered before. */
+export function prepareRememberCursor(db: Db): (streamId: bigint, cursor: string) => boolean {
+  const insert = db.prepare(
+    'insert into cursor_seen(stream_id, digest) values (?, ?) on conflict do nothing',
+  );
+  return (streamId, cursor) =>
+    insert.run(streamId, createHash('sha256').update(cursor).digest()).changes === 0;
+}
+
+/** What the next walk or reading of a list begins without. */
+export type Discard = 'cursors' | 'rejected' | 'unseen';
+
+/** Makes the function that deletes what a list no longer needs. `unseen`: records that its reading did not show. */
+export function prepareDiscard(db: Db): (row: StreamRow, what: Discard) => number {
+  const cursors = db.prepare<[bigint]>('delete from cursor_seen where stream_id = ?');
+  const rejected = db.prepare<[bigint]>('delete from rejected where stream_id = ?');
+  const children = db.prepare<[bigint, number]>(`
+    delete from child where record_id in (select id from record where stream_id = ? and walk < ?)`);
+  const records = db.prepare<[bigint, number]>('delete from record where stream_id = ? and walk < ?');
+  const excluded = db.prepare<[bigint, number]>('delete from excluded where stream_id = ? and walk < ?');
+  const companies = db.prepare<[number]>('delete from v4_company where walk < ?');
+  return (row, what) => {
+    if (what === 'cursors') return cursors.run(row.id).changes;
+    if (what === 'rejected') return rejected.run(row.id).changes;
+    if (row.model === 'core/companies') return companies.run(row.readingWalk).changes;
+    children.run(row.id, row.readingWalk);
+    excluded.run(row.id, row.readingWalk);
+    return records.run(row.id, row.readingWalk).changes;
+  };
+}
+
+/** Deletes a list with everything that was read from it. */
+export function dropStream(db: Db, id: bigint): void {
+  db.prepare('delete from child where record_id in (select id from record where stream_id = ?)').run(id);
+  for (const table of ['record', 'excluded', 'rejected', 'cursor_seen', 'page']) {
+    db.prepare(`delete from ${table} where stream_id = ?`).run(id);
+  }
+  db.prepare('delete from stream where id = ?').run(id);
 }

@@ -1,10 +1,14 @@
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type BetterSqlite3 from 'better-sqlite3';
 import { SvcError } from '../errors.js';
+import { NODE_VERSIONS } from '../runtime/node-versions.js';
+import { must } from '../text/at.js';
 
 /** An open database. Integers read from it are `bigint`, so that ids are exact. */
 export type Db = BetterSqlite3.Database;
+export type Statement<Parameters extends unknown[], Row> = BetterSqlite3.Statement<Parameters, Row>;
 
 /**
  * better-sqlite3 13 is a Node-API addon that crashes where Node-API 10 is missing: before Node 22.14. Version 12, which is
@@ -13,10 +17,16 @@ export type Db = BetterSqlite3.Database;
  */
 const NODE_API_OF_13 = 10;
 
-const INSTALLER = new URL('../../bin/install-sqlite.js', import.meta.url);
+/** Beside the bundle, and beside the sources. */
+const INSTALLER = must(
+  ['../bin/install-sqlite.js', '../../bin/install-sqlite.js']
+    .map((place) => new URL(place, import.meta.url))
+    .find((url) => existsSync(url)),
+  'installer',
+);
 
 /** The better-sqlite3 that this version of Node can run. If there is none, opening a database throws `sqlite_missing`. */
-export const Sqlite: typeof BetterSqlite3 = loadSqlite(process.versions.napi ?? '0', (folder) =>
+export const Sqlite: typeof BetterSqlite3 = loadSqlite(NODE_VERSIONS.napi ?? '0', (folder) =>
   createRequire(new URL(folder, INSTALLER))('better-sqlite3'),
 );
 
@@ -24,7 +34,7 @@ export const Sqlite: typeof BetterSqlite3 = loadSqlite(process.versions.napi ?? 
  * @param nodeApi version of Node-API, such as `10`
  * @param load returns the better-sqlite3 installed in a folder relative to `bin`
  */
-export function loadSqlite(nodeApi: string, load: (folder: string) => unknown): typeof BetterSqlite3 {
+function loadSqlite(nodeApi: string, load: (folder: string) => unknown): typeof BetterSqlite3 {
   const isOld = Number(nodeApi) < NODE_API_OF_13;
   try {
     const Found = load(isOld ? './sqlite-node20/' : './') as typeof BetterSqlite3;
@@ -48,7 +58,7 @@ function missing(isOld: boolean, cause: unknown): typeof BetterSqlite3 {
           ? `Run \`${command}\`, which npm skips where install scripts are blocked, or use Node 22.14 or later, which needs none.`
           : 'Install svc-migrate again, with its optional dependencies.',
         facts: {
-          node: process.versions.node,
+          node: NODE_VERSIONS.node,
           error: cause instanceof Error ? cause.message.split('\n')[0] : String(cause),
         },
         cause,

@@ -1,7 +1,4 @@
-/**
- * A URL, or null if the text is none. Not with `URL.canParse`: in Node.js 20 and 22 it refuses hosts with letters such as ü
- * once it was called often.
- */
+/** Parses a URL; null for other texts. `URL.canParse` of Node 20 and 22 refuses hosts with letters such as ü at times. */
 export function toUrl(text: string, base?: string): URL | null {
   try {
     return new URL(text, base);
@@ -11,10 +8,10 @@ export function toUrl(text: string, base?: string): URL | null {
 }
 
 /**
- * The host and port of an address in the one form in which hosts are compared: lower case, decoded, IPv6 shortened, without user
- * information, default port and trailing dot. null: the address has none.
+ * The host and port of an address in a form that can be compared: lower case, decoded, IPv6 shortened, without user
+ * information, default port and trailing dot. Null if the address has no host.
  *
- * @param address a URL, or a host with or without a port, which is then one of https
+ * @param address a URL, or a host with or without a port, for https
  */
 export function comparableHost(address: string): string | null {
   const url = parseAddress(address);
@@ -23,9 +20,10 @@ export function comparableHost(address: string): string | null {
   return name === '' ? null : url.port === '' ? name : `${name}:${url.port}`;
 }
 
-/** A URL with its host in the form in which hosts are compared, and without a slash at the end; the text itself if it is none. */
+/** A URL in a form that can be compared, without a slash at the end; other texts unchanged. */
 export function comparableAddress(address: string): string {
-  const [url, host] = [parseAddress(address), comparableHost(address)];
+  const url = parseAddress(address);
+  const host = comparableHost(address);
   return url === null || host === null
     ? address
     : `${url.protocol}//${host}${url.pathname.replace(/\/+$/, '')}`;
@@ -59,22 +57,4 @@ export function baseUrlProblem(text: string): string | null {
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';
   if (url.search !== '' || url.hash !== '' || /[?#]/.test(text)) return 'must not hold a query or a fragment';
   return null;
-}
-
-/** V3 addresses by region; one address without a name is the region `default`. */
-export function parseRegions(text: string): Record<string, string> {
-  const named = text.split(',').map((part) => /^\s*(?:([\w-]+)=)?(.*?)\s*$/.exec(part) ?? []);
-  return Object.fromEntries(named.map(([, region = 'default', url = '']) => [region, url]));
-}
-
-/** The problem of V3 addresses as `parseRegions` takes them. */
-export function regionsProblem(text: string): string | null {
-  const regions = parseRegions(text);
-  if (Object.keys(regions).length < text.split(',').length)
-    return 'must name each region once, as eu=https://…';
-  return Object.values(regions).reduce<string | null>((found, url) => found ?? baseUrlProblem(url), null);
-}
-
-export function v4UrlProblem(text: string): string | null {
-  return baseUrlProblem(text) ?? (/\/v4\/*$/i.test(text) ? 'must not end in /v4: it is added' : null);
 }

@@ -1,9 +1,11 @@
+import { must } from './at.js';
+
 /**
  * Characters that could move the cursor, hide text or reverse it: control characters, line separators, bidi and
  * other invisible format characters, lone surrogates.
  */
 const INVISIBLE = invisibleAnd(String.raw`\u0000-\u001f`);
-/** Without line feeds, which JSON strings never contain: there are many between them, and replacing each takes long. */
+/** Without line feeds: a JSON writer puts many between its strings and none into them. */
 const INVISIBLE_IN_JSON = invisibleAnd(String.raw`\u0000-\u0009\u000b-\u001f`);
 
 function invisibleAnd(controls: string): RegExp {
@@ -11,7 +13,7 @@ function invisibleAnd(controls: string): RegExp {
   return new RegExp(String.raw`[${controls}${others}]|[\u{e0000}-\u{e007f}]|\p{Surrogate}`, 'gu');
 }
 
-/** Escapes invisible characters, as in `\u001b`; the result is one line. */
+/** Escapes invisible characters, as in `\u001b`; the result is one line that a terminal can show. */
 export function escapeUnseen(text: string): string {
   return text.replace(INVISIBLE, escapeCodePoint);
 }
@@ -29,25 +31,25 @@ export function escapeJson(json: string): string {
   return json.replace(INVISIBLE_IN_JSON, jsonEscape);
 }
 
-/** A result for programs, as JSON without invisible characters; 64-bit ids are digits in text. */
+/** A result for programs: indented JSON without invisible characters; 64-bit ids are strings of digits. */
 export function renderJson(value: unknown): string {
   return `${escapeJson(JSON.stringify(value, digitsOfId, 2))}\n`;
 }
 
-/** For `JSON.stringify`: 64-bit ids become digits in text. */
+/** For `JSON.stringify`: 64-bit ids become strings of digits. */
 export function digitsOfId(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value;
 }
 
-function escapeCodePoint(found: string): string {
-  const code = found.codePointAt(0) ?? 0;
+function escapeCodePoint(char: string): string {
+  const code = must(char.codePointAt(0));
   return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`;
 }
 
-function jsonEscape(found: string): string {
+function jsonEscape(char: string): string {
   let escaped = '';
-  for (let at = 0; at < found.length; at += 1) {
-    escaped += `\\u${found.charCodeAt(at).toString(16).padStart(4, '0')}`;
+  for (let unit = 0; unit < char.length; unit += 1) {
+    escaped += `\\u${char.charCodeAt(unit).toString(16).padStart(4, '0')}`;
   }
   return escaped;
 }
@@ -60,11 +62,10 @@ const MARKUP: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Escapes text for HTML and XML elements and quoted attributes. */
 export function escapeMarkup(text: string): string {
   return escapeUnseen(text)
     .replace(/[\ufffe\uffff]/g, escapeCodePoint)
-    .replace(/[&<>"']/g, (found) => MARKUP[found] ?? '');
+    .replace(/[&<>"']/g, (char) => must(MARKUP[char]));
 }
 
 /** Characters with a meaning to Markdown or GitHub inside a line: markup, links, mentions, references, emoji, math. */
@@ -73,8 +74,8 @@ const MARKDOWN = /[&\\`*[\]<>#|~@$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|:(?=[A-Za
 /** Escapes text for a Markdown table cell or the middle of a line; markup that counts at the start of a line is kept. */
 export function escapeMarkdown(text: string): string {
   return escapeUnseen(text)
-    .replace(MARKDOWN, (found) => `&#${found.charCodeAt(0)};`)
-    .replace(/www\./gi, (found) => `${found.slice(0, -1)}&#46;`);
+    .replace(MARKDOWN, (char) => `&#${char.charCodeAt(0)};`)
+    .replace(/www\./gi, (word) => `${word.slice(0, -1)}&#46;`);
 }
 
 /** A CSV cell that keeps the exact value, for programs (RFC 4180). */
@@ -82,9 +83,9 @@ export function csvCell(value: string): string {
   return /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
 }
 
-/** Escapes a text for use in a regular expression. */
-export function escapeRegExp(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
+/** A CSV cell for spreadsheets: an apostrophe keeps what begins like a formula from being run. */
+export function csvCellForPeople(value: string): string {
+  return csvCell(/^[=+\-@\t\r\n]/.test(value) ? `'${value}` : value);
 }
 
 /** A command line for a shell, with quotes where a word needs them. */
@@ -92,26 +93,4 @@ export function shellLine(words: readonly string[]): string {
   return words
     .map((word) => (/^[\w@%+=:,./#-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
     .join(' ');
-}
-
-/** Commands that neither read a configuration nor a database. */
-const WITHOUT_FLAGS = /^svc-migrate (init|help|sandbox|demo|completion)\b/;
-
-/**
- * Adds options, such as ` --config other.json`, to a command of this program: to all of `text` if it is one, else to
- * those in backquotes.
- */
-export function addFlags(text: string, flags: string): string {
-  if (flags === '') return text;
-  const add = (command: string) =>
-    WITHOUT_FLAGS.test(command) || command.includes(' --config ') ? command : command + flags;
-  if (text.startsWith('svc-migrate ')) return add(text);
-  return text.replace(/`(svc-migrate [^`]+)`/g, (_, command: string) => `\`${add(command)}\``);
-}
-
-/** Adds options to the command in a last line such as `Next: svc-migrate check`. */
-export function addFlagsToNext(text: string, flags = ''): string {
-  return text.replace(/^(Next: |To undo it: )(svc-migrate .*)$/gm, (_, label: string, command: string) => {
-    return label + addFlags(command, flags);
-  });
 }

@@ -3,7 +3,6 @@ export function groupDigits(value: number | bigint): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
-/** `1 record`, `2,000 records`. */
 export function countOf(count: number, noun: string, plural = `${noun}s`): string {
   return `${groupDigits(count)} ${count === 1 ? noun : plural}`;
 }

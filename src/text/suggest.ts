@@ -1,9 +1,11 @@
+import { at } from './at.js';
+
 /** The only candidate that begins with the word or ends in `/` and it, otherwise the closest one; null if none is close. */
 export function suggest(word: string, words: Iterable<string>): string | null {
   const candidates = [...words];
   const typed = normalise(word);
-  const [meant, ...others] = candidates.filter((one) => {
-    const name = normalise(one);
+  const [meant, ...others] = candidates.filter((candidate) => {
+    const name = normalise(candidate);
     return name.endsWith(`/${typed}`) || (typed.length > 2 && name.startsWith(typed));
   });
   if (meant !== undefined && others.length === 0) return meant;
@@ -19,24 +21,11 @@ export function suggest(word: string, words: Iterable<string>): string | null {
   return best;
 }
 
-/** `Did you mean "x"?`; if nothing is close, `Known: a, b.` for up to 12 words, otherwise null. */
-export function didYouMean(word: string, known: readonly string[]): string | null {
-  const near = suggest(word, known);
-  if (near !== null) return `Did you mean "${near}"?`;
-  return known.length > 0 && known.length <= 12 ? `Known: ${known.join(', ')}.` : null;
-}
-
 /** The end of a sentence, without a full stop: `; did you mean "x"?`, `; known: a, b` or ''. */
 export function didYouMeanClause(word: string, known: readonly string[]): string {
   const near = suggest(word, known);
   if (near !== null) return `; did you mean "${near}"?`;
   return known.length > 0 && known.length <= 12 ? `; known: ${known.join(', ')}` : '';
-}
-
-/** `didYouMeanClause` with a full stop where there is no question mark. */
-export function didYouMeanEnding(word: string, known: readonly string[]): string {
-  const end = didYouMeanClause(word, known);
-  return end.endsWith('?') ? end : `${end}.`;
 }
 
 /** Differences in case, and between `-` and `_`, do not count. */
@@ -52,14 +41,14 @@ function editDistance(a: string, b: string): number {
     const row = [i];
     for (let j = 1; j <= b.length; j++) {
       const same = a[i - 1] === b[j - 1];
-      let cost = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + (same ? 0 : 1));
+      let cost = Math.min(at(last, j) + 1, at(row, j - 1) + 1, at(last, j - 1) + (same ? 0 : 1));
       if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
-        cost = Math.min(cost, (beforeLast[j - 2] ?? 0) + 1);
+        cost = Math.min(cost, at(beforeLast, j - 2) + 1);
       }
       row.push(cost);
     }
     beforeLast = last;
     last = row;
   }
-  return last[b.length] ?? 0;
+  return at(last, b.length);
 }

@@ -1,41 +1,76 @@
 import { describe, expect, it } from 'vitest';
-import { type CompanyWalk, judgeWalks, type WalkVerdict } from '../../src/api/company-list.js';
+import { describeCompany, parseCompanyPage } from '../../src/api/company-list.js';
+import { codeOf, thrownBy } from '../support/code-of.js';
 
-function walk(ids: readonly number[], totalCount: number | null, added = 0, pages = 2): CompanyWalk {
-  return { pages, totalCount, added, ids: new Set(ids.map(BigInt)) };
-}
+const ANY = { fieldPrefix: 'svc_', companyIdField: null };
+const MAX = '9223372036854775807';
+const list = (...companies: readonly string[]) => `{"data":[${companies.join(',')}],"next":null}`;
 
-describe('what follows a walk of the V4 company list', () => {
-  it.each<[string, CompanyWalk[], number, WalkVerdict]>([
-    ['a count that is reached: it is read', [walk([1, 2], 2, 2)], 2, 'complete'],
-    ['a count below what was found: it is read', [walk([1, 2], 1, 2)], 2, 'complete'],
-    ['an empty list without a count: it is read', [walk([], null, 0, 1)], 0, 'complete'],
-    ['one page without a count: it is read', [walk([1], null, 1, 1)], 1, 'complete'],
-    ['several pages without a count: once more', [walk([1, 2], null, 2)], 2, 'again'],
-    ['without a count, nothing new: it is read', [walk([1, 2], null, 2), walk([1], null)], 2, 'complete'],
-    ['without a count, something new: once more', [walk([1], null, 1), walk([2], null, 1)], 2, 'again'],
-    ['a higher count: once more', [walk([1, 2], 3, 2)], 2, 'again'],
+describe("V4's list of companies", () => {
+  it.each<[string, string, string | null, readonly (number | bigint)[]]>([
+    ['svc_id', list('{"svc_id":5,"id":9}', '{"svc_id":6}'), null, [5, 6]],
+    ['svc_company_id before id', list('{"id":9,"svc_company_id":5}'), null, [5]],
+    ['id', list('{"id":"7"}'), null, [7]],
+    ['texts of digits', list('{"svc_id":"5"}', `{"svc_id":"${MAX}"}`), null, [5, BigInt(MAX)]],
+    ['integers beyond 2^53', list(`{"svc_id":${MAX}}`), null, [BigInt(MAX)]],
     [
-      'a count that two walks reach together: it is read',
-      [walk([1, 2], 3, 2), walk([2, 3], 3, 1)],
-      3,
-      'complete',
-    ],
-    ['two walks that agree against the count: short', [walk([1, 2], 3, 2), walk([1, 2], 3)], 2, 'short'],
-    [
-      'two walks that agree and an earlier one that did not: short',
-      [walk([1], 4, 1), walk([2, 3], 4, 2), walk([2, 3], 4)],
-      3,
-      'short',
+      'one object deeper',
+      list('{"company":{"svc_id":"5"},"x":1}', '{"company":{"svc_id":"6"}}'),
+      null,
+      [5, 6],
     ],
     [
-      'two walks that disagree, under the count: once more',
-      [walk([1, 2], 4, 2), walk([2, 3], 4, 1)],
-      3,
-      'again',
+      'the only object whose ids differ',
+      list('{"r":{"id":1},"c":{"id":5}}', '{"r":{"id":1},"c":{"id":6}}'),
+      null,
+      [5, 6],
     ],
-    ['five walks that disagree: not read', [1, 2, 3, 4, 5].map((id) => walk([id], 9, 1)), 5, 'incomplete'],
-  ])('%s', (_, walks, found, verdict) => {
-    expect(judgeWalks(walks, found)).toBe(verdict);
+    ['where the configuration says', list('{"svc_id":1,"a":{"b":{"no":8}}}'), 'a.b.no', [8]],
+    [
+      'inside another data',
+      '{"data":{"data":[{"svc_id":5}],"next":null,"total_count":1},"request_id":"r"}',
+      null,
+      [5],
+    ],
+    ['none', '{"data":[],"next":null}', null, []],
+    ['none, as null with a count', '{"data":{"data":null,"next":null,"total_count":0}}', null, []],
+  ])('has its ids: %s', (_name, text, companyIdField, ids) => {
+    const { companies, records } = parseCompanyPage(text, { ...ANY, companyIdField });
+    expect(companies.map(({ companyId }) => companyId)).toEqual(ids);
+    expect(records.map(({ svcId }) => svcId)).toEqual(ids);
+  });
+
+  it('keeps the text of each company', () => {
+    const { companies } = parseCompanyPage(list('{ "svc_id": 5.0e0, "id":"3" }', '{"id":4}'), ANY);
+    expect(companies.map(({ body }) => body)).toEqual(['{ "svc_id": 5.0e0, "id":"3" }', '{"id":4}']);
+  });
+
+  it.each([
+    ['no id', list('{"name":"a","owner":{"uuid":"x"}}')],
+    ['an id in only some', list('{"svc_id":5}', '{"name":"b"}')],
+    ['two objects with ids', list('{"a":{"id":1},"b":{"id":2}}')],
+    ['a fraction', list('{"svc_id":5.5}')],
+    ['beyond 64 bits', list('{"svc_id":9223372036854775808}')],
+    ['no object', list('5')],
+    ['no list', '{"data":null,"next":null}'],
+    ['no end', '{"data":[{"svc_id":5}]}'],
+    ['an error', '{"data":[{"svc_id":5}],"next":null,"error":"x"}'],
+  ])('is refused with %s', (_name, text) => {
+    expect(codeOf(() => parseCompanyPage(text, ANY))).toBe('bad_response');
+  });
+
+  it('names the fields that it saw where it finds no id', () => {
+    const { message, hint } = thrownBy(() =>
+      parseCompanyPage(list('{"name":"a","owner":{"uuid":"x"}}'), ANY),
+    );
+    expect(message).toContain('name, owner.uuid');
+    expect(hint).toContain('v4.companyIdField');
+  });
+
+  it('is described by its fields', () => {
+    const { companies } = parseCompanyPage(list('{"company":{"svc_id":"5"},"name":"a"}'), ANY);
+    expect(companies.map((company) => describeCompany(company, ANY))).toEqual([
+      { idField: 'company.svc_id', fields: ['company.svc_id', 'name'] },
+    ]);
   });
 });

@@ -1,12 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  buildUrl,
-  buildV3List,
-  buildV4Companies,
-  buildV4List,
-  buildV4Record,
-  type ListRequest,
-} from '../../src/api/queries.js';
+import { buildList, buildUrl, buildV4Record, COMPANY_LIST, type ListRequest } from '../../src/api/queries.js';
 import type { ModelPair } from '../../src/domain.js';
 
 const PAIR: ModelPair = {
@@ -27,9 +20,20 @@ function request(changes: Partial<ListRequest> = {}, companyId: bigint | null = 
   };
 }
 
+function v4(list: ListRequest): ListRequest {
+  return { ...list, stream: { ...list.stream, generation: 'v4', region: '' } };
+}
+
+const companyList: ListRequest = {
+  stream: { generation: 'v4', region: '', model: COMPANY_LIST, companyId: null },
+  pair: null,
+  cursor: 'c',
+  updatedSince: null,
+};
+
 describe('V3 lists', () => {
   it('are asked for deleted records, with a count, in order of creation', () => {
-    expect(buildV3List(request(), 500, 'svc_')).toEqual({
+    expect(buildList(request(), 500, 'svc_', true)).toEqual({
       path: ['accounting', 'bill_credit_notes'],
       parameters: [
         ['limit', '500'],
@@ -42,15 +46,17 @@ describe('V3 lists', () => {
   });
 
   it('repeat every parameter beside a cursor', () => {
-    const first = buildV3List(
+    const first = buildList(
       request({ updatedSince: '2026-01-01T00:00:00.000Z' }, 9007199254740993n),
       50,
       'acme_',
+      true,
     );
-    const second = buildV3List(
+    const second = buildList(
       request({ updatedSince: '2026-01-01T00:00:00.000Z', cursor: 'c' }, 9007199254740993n),
       50,
       'acme_',
+      true,
     );
     expect(second.parameters).toEqual([...first.parameters, ['next', 'c']]);
     expect(first.parameters).toContainEqual(['acme_company_id[eq]', '9007199254740993']);
@@ -61,7 +67,7 @@ describe('V3 lists', () => {
 
 describe('V4 lists', () => {
   it('are asked per company and model', () => {
-    expect(buildV4List(request({ cursor: 'c' }, 7n), 100, true)).toEqual({
+    expect(buildList(v4(request({ cursor: 'c' }, 7n)), 100, 'svc_', true)).toEqual({
       path: ['v4', 'core', 'companies', '7', 'bill_credit_notes'],
       parameters: [
         ['limit', '100'],
@@ -70,14 +76,14 @@ describe('V4 lists', () => {
         ['next', 'c'],
       ],
     });
-    expect(buildV4List(request({}, 7n), 100, false).parameters.map(([name]) => name)).toEqual([
+    expect(buildList(v4(request({}, 7n)), 100, 'svc_', false).parameters.map(([name]) => name)).toEqual([
       'limit',
       'expand',
     ]);
   });
 
   it('of companies, and single records, have their own routes', () => {
-    expect(buildV4Companies(10, 'c')).toEqual({
+    expect(buildList(companyList, 10, 'svc_', true)).toEqual({
       path: ['v4', 'core', 'companies'],
       parameters: [
         ['limit', '10'],

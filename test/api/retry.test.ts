@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type AttemptOutcome, backoffMs, classify, parseRetryAfter } from '../../src/api/http.js';
+import type { AttemptOutcome } from '../../src/api/http.js';
+import { backoffMs, classify, parseRequestedWait } from '../../src/api/retry.js';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 
@@ -8,8 +9,8 @@ function answer(status: number): AttemptOutcome {
   return {
     kind: 'answer',
     status,
-    headers: { retryAfter: null, date: null, location: null },
-    body: new Uint8Array(),
+    headers: { retryAfter: null, rateLimitReset: null, date: null, location: null },
+    body: { decoded: new Uint8Array(), sent: new Uint8Array(), encoding: 'identity' },
   };
 }
 
@@ -73,7 +74,26 @@ describe('backoffMs', () => {
   });
 });
 
-describe('parseRetryAfter', () => {
+function parseRetryAfter(retryAfter: string | null, nowMs: number): number | null {
+  return parseRequestedWait(503, { retryAfter, rateLimitReset: null }, nowMs);
+}
+
+describe('the end of a rate window', () => {
+  it.each([
+    ['seconds to wait', 429, null, '60', 60_000],
+    ['seconds since 1970', 429, null, String(NOW / 1000 + 60), 60_000],
+    ['milliseconds since 1970', 429, null, String(NOW + 60_000), 60_000],
+    ['a moment in the past', 429, null, String(NOW / 1000 - 60), null],
+    ['no number', 429, null, 'soon', null],
+    ['a year 5195', 429, null, '101772860400', 101_772_860_400_000 - NOW],
+    ['a Retry-After beside it, which counts', 429, '5', '60', 5000],
+    ['another status, where it says nothing', 503, null, '60', null],
+  ])('as %s', (_name, status, retryAfter, rateLimitReset, waitMs) => {
+    expect(parseRequestedWait(status, { retryAfter, rateLimitReset }, NOW)).toBe(waitMs);
+  });
+});
+
+describe('Retry-After', () => {
   it.each([
     ['0', 0],
     ['1', 1000],

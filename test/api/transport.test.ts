@@ -4,14 +4,14 @@ import { createServer } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { recordsOf } from '../../src/json/record-columns.js';
-import { campaign } from '../support/campaign.js';
+import { decodeBody } from '../../src/api/body.js';
+import { campaignSize } from '../support/campaign.js';
 import { answer, chunkedAnswer, RawServer } from './support/raw-server.js';
 import { cleanups, serve } from './support/serve.js';
 import { createTestApi, failureOf, V3_PAGE, v3Request } from './support/test-api.js';
 
 /** Three large answers at once, so often. */
-const ROUNDS = campaign({ small: 2, full: 4 });
+const ROUNDS = campaignSize({ small: 2, full: 4 });
 const GZIP = ['Content-Encoding: gzip'];
 const ZIPPED = gzipSync(V3_PAGE);
 /** A chunked answer whose chunks hold `size` bytes. */
@@ -22,11 +22,6 @@ function inChunks(bytes: Uint8Array, size: number): Buffer {
     parts.push(Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from('\r\n'));
   }
   return Buffer.concat([...parts, Buffer.from('0\r\n\r\n')]);
-}
-
-function rawIdOf(raw: Uint8Array): number {
-  const { svc_id: id }: { svc_id: number } = JSON.parse(Buffer.from(raw).toString());
-  return id;
 }
 
 describe('a whole answer', () => {
@@ -53,10 +48,8 @@ describe('a whole answer', () => {
     });
     for (let round = 0; round < 2; round++) {
       const page = await time.run(api.fetchPage(v3Request()));
-      expect(page.columns).toHaveLength(1);
-      expect(Buffer.from(recordsOf(page.columns)[0]?.raw ?? []).toString()).toBe(
-        '{"svc_id":1,"svc_company_id":2,"platform_id":"a"}',
-      );
+      expect(page.records).toMatchObject([{ svcId: 1, companyId: 2, platformId: 'a' }]);
+      expect(decodeBody(page.body, page.encoding)).toBe(V3_PAGE);
     }
   });
 
@@ -77,10 +70,10 @@ describe('a whole answer', () => {
       const pages = await time.run(
         Promise.all([api.fetchPage(v3Request()), api.fetchPage(v3Request()), api.fetchPage(v3Request())]),
       );
-      for (const { columns } of pages) {
-        const first = Math.trunc(Number(columns.ids[0]) / 100_000) * 100_000;
-        expect(recordsOf(columns).map(({ raw, svcId }) => [Number(svcId), rawIdOf(raw)])).toEqual(
-          Array.from({ length: 12_000 }, (_, at) => [first + at, first + at]),
+      for (const { records } of pages) {
+        const first = Math.trunc(Number(records[0]?.svcId) / 100_000) * 100_000;
+        expect(records.map(({ svcId }) => svcId)).toEqual(
+          Array.from({ length: 12_000 }, (_, at) => first + at),
         );
       }
     }
@@ -108,7 +101,7 @@ describe('a whole answer', () => {
       else socket.write(answer(V3_PAGE));
     });
     for (let round = 0; round < 3; round++) {
-      expect((await time.run(api.fetchPage(v3Request()))).columns).toHaveLength(1);
+      expect((await time.run(api.fetchPage(v3Request()))).records).toHaveLength(1);
     }
     expect(server.requests).toHaveLength(4);
   });

@@ -75,6 +75,6 @@ describe('an outage', () => {
     nock(V3).persist().get(V3_PATH).reply(500, 'down');
     await time.run(Promise.allSettled([1, 2, 3, 4].map(() => api.fetchPage(v3Request()))));
     nock(V4).get(V4_PATH).times(2).reply(500).get(V4_PATH).reply(200, V4_PAGE);
-    expect((await time.run(api.fetchPage(v4Request()))).columns).toHaveLength(1);
+    expect((await time.run(api.fetchPage(v4Request()))).records).toHaveLength(1);
   });
 });

@@ -1,24 +1,26 @@
 /**
  * A V3 and V4 service that costs next to nothing, in a process of its own: pages are made once, and only the ids in them
- * are written anew. Records are bill credit notes as the API specifies them, 1,200 bytes with three line items; their values
- * vary. `node service.mjs '{"lists":4,"records":100000,"pageSize":1000}'` prints its port.
+ * are written anew. Records are bill credit notes as the API specifies them, 1,200 bytes with three line items, of several
+ * companies; their values vary. `node service.mjs '{"companies":8,"records":100000,"pageSize":1000}'` prints its port.
  */
 import { createServer } from 'node:http';
 
-/** An id's first digit tells what it is of, the others the record: so many lists of so many records at most. */
+/** An id's first digit tells what it is of, the others the record. */
 const ID_WIDTH = 10;
-const [MAX_LISTS, MAX_RECORDS, LINE_ITEMS] = [49, 20_000_000, 3];
-const COMPANY = 7;
+const [MAX_COMPANIES, MAX_RECORDS, LINE_ITEMS] = [9, 900_000_000, 3];
 /** Of a record's id, and of its number, which is the same in both generations; line items have the digits after that. */
 const FIRST_DIGIT = { v3: 0x31, v4: 0x35, number: 0x31 };
 /** Those that tell the record. */
 const DIGITS = new Uint8Array(ID_WIDTH - 1);
 /** What stands in a record for its own id, in a line item for that, and in a text for the number in it. */
 const [OWN, KID, NUMBER] = ['1111111111', '2222222222', '3333333333'];
+const COMPANY = '"svc_company_id":1';
 
-const { lists, records, pageSize } = JSON.parse(process.argv[2]);
-const perList = Math.ceil(records / lists);
-if (lists > MAX_LISTS || perList > MAX_RECORDS) throw new Error('too many ids');
+const { companies: wanted, records, pageSize } = JSON.parse(process.argv[2]);
+// whole pages, in which a record has the same values in both generations
+const perCompany = Math.ceil(records / wanted / pageSize) * pageSize;
+const companies = Math.ceil(records / perCompany);
+if (companies > MAX_COMPANIES || records > MAX_RECORDS) throw new Error('too many ids');
 const templates = { v3: buildTemplate(pageSize, 'v3'), v4: buildTemplate(pageSize, 'v4') };
 /** Pages that no answer needs any more. */
 const spares = { v3: [], v4: [] };
@@ -28,7 +30,9 @@ const server = createServer((request, response) => {
   if (url.pathname === '/v4/core/companies') return sendCompanies(response);
   const generation = url.pathname.startsWith('/v4/') ? 'v4' : 'v3';
   const [template, spare] = [templates[generation], spares[generation]];
-  const list = Number(/\/m(\d+)$/.exec(url.pathname)?.[1] ?? 0);
+  // V3 has one list, V4 one for each company
+  const company = Number(/\/companies\/(\d+)\//.exec(url.pathname)?.[1] ?? 0);
+  const perList = company === 0 ? records : Math.min(perCompany, records - (company - 1) * perCompany);
   // a sweep: nothing changed
   const from = url.searchParams.has('svc_updated_at[gte]')
     ? perList
@@ -41,7 +45,7 @@ const server = createServer((request, response) => {
   const page = spare.pop() ?? Buffer.from(template.page);
   // V4 has the pages in the opposite order
   const first = generation === 'v4' ? Math.max(0, perList - from - count) : from;
-  const items = renderRecords(page, template, { list, from: first, count });
+  const items = renderRecords(page, template, Math.max(0, company - 1) * perCompany + first, count);
   response.writeHead(200, {
     'content-type': 'application/json',
     'content-length': head.length + items.length + tail.length,
@@ -55,7 +59,12 @@ server.keepAliveTimeout = 60_000;
 server.listen(0, '127.0.0.1', () => process.stdout.write(`${server.address().port}\n`));
 
 function sendCompanies(response) {
-  const data = { data: [{ svc_id: COMPANY }], prev: null, next: null, total_count: 1 };
+  const data = {
+    data: Array.from({ length: companies }, (_, at) => ({ svc_id: at + 1 })),
+    prev: null,
+    next: null,
+    total_count: companies,
+  };
   response.writeHead(200, { 'content-type': 'application/json' });
   response.end(JSON.stringify({ data, request_id: 'bench' }));
 }
@@ -79,7 +88,7 @@ function buildTemplate(size, generation) {
   for (const place of own) page[place] = FIRST_DIGIT[generation];
   for (const [at, place] of kid.entries()) page[place] = FIRST_DIGIT[generation] + 1 + (at % LINE_ITEMS);
   const places = Uint32Array.from([...own, ...kid, ...number]).sort();
-  return { page, ends, places };
+  return { page, ends, places, company: placesOf(page, COMPANY).map((place) => place + COMPANY.length - 1) };
 }
 
 function makeRecord(random) {
@@ -92,7 +101,7 @@ function makeRecord(random) {
     svc_deleted_at: null,
     svc_created_at: instant(),
     svc_updated_at: instant(),
-    svc_company_id: COMPANY,
+    svc_company_id: 1,
     platform_id: `CN-${NUMBER}`,
     platform_unique_id: null,
     contact_id: code(10_000, 5000),
@@ -137,16 +146,17 @@ function randomFrom(seed) {
 
 function placesOf(page, digits) {
   const places = [];
-  for (let at = page.indexOf(digits); at >= 0; at = page.indexOf(digits, at + ID_WIDTH)) places.push(at);
+  for (let at = page.indexOf(digits); at >= 0; at = page.indexOf(digits, at + digits.length)) places.push(at);
   return places;
 }
 
 /** The first `count` records of the page, with their ids. */
-function renderRecords(page, { places, ends }, { list, from, count }) {
+function renderRecords(page, { places, ends, company }, from, count) {
   if (count === 0) return Buffer.alloc(0);
   const each = places.length / pageSize;
   for (let at = 0; at < count; at++) {
-    setDigits(list * MAX_RECORDS + from + at);
+    setDigits(from + at);
+    page[company[at]] = 0x31 + Math.floor((from + at) / perCompany);
     for (let i = at * each; i < (at + 1) * each; i++) {
       const place = places[i] + 1;
       for (let digit = 0; digit < DIGITS.length; digit++) page[place + digit] = DIGITS[digit];

@@ -1,104 +1,104 @@
-import { beforeAll, describe, expect, it } from 'vitest';
-import { campaignCases } from '../support/campaign.js';
-import { openProject } from './project.js';
-import { filesIn, keysOf, makeFolder, runCli } from './run-cli.js';
-import { spawnCli } from './spawn-cli.js';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { makeFolder } from '../support/run-cli.js';
+import { runShell, spawnCli } from '../support/spawn-cli.js';
 
-const { sandbox, cwd: exported, run } = await openProject({ seed: 11, scale: 100 });
-beforeAll(async () => expect((await run('run', '--quiet')).code).toBe(0));
+const SERVICE = {
+  v3: { regions: { default: { baseUrl: 'https://127.0.0.1:9/v3' } } },
+  v4: { baseUrl: 'https://127.0.0.1:9' },
+};
+/** A signal ends everything within two seconds; machines that run tests may be slower. */
+const WITHIN_MS = 2000 * 4;
 
-/** A module that prints, at the end of the process, the packages that were loaded. */
-const PRINT_PACKAGES = `data:text/javascript,${encodeURIComponent(`
-  import { createRequire } from 'node:module';
-  const { cache } = createRequire('/');
-  const packageOf = (file) => file.split('node_modules/').at(-1).split('/')[0];
-  process.on('exit', () => console.error('\\npackages: ' + [...new Set(Object.keys(cache).map(packageOf))].join(' ')));
-`)}`;
+const cwd = makeFolder(SERVICE);
+await runShell('mkfifo pipe', { cwd });
 
-describe('the two exports', () => {
-  it('fill the database, say what they read and name the next command', async () => {
-    const cwd = makeFolder(sandbox.config());
-    const env = keysOf(sandbox.apiKey);
-    const v3 = await runCli(['export', 'v3'], { cwd, env });
-    expect(v3.code).toBe(0);
-    expect(v3.stdout).toMatch(/^V3: 9 lists \(9 complete\), [\d,]+ records, oldest reading /);
-    expect(v3.stdout).toMatch(/\nNext: svc-migrate export v4\n$/);
-    const v4 = await runCli(['export', 'v4'], { cwd, env });
-    expect(v4.code).toBe(0);
-    expect(v4.stdout).toMatch(/\nNext: svc-migrate remap\n$/);
-    const remap = await runCli(['remap'], { cwd, env: {} });
-    expect(remap.code).toBe(0);
-    expect(filesIn(cwd)).toEqual(['svc-migrate.config.json', 'svc-migrate.db', 'svc-migrate.db-writer']);
-    for (const text of [v3.stderr, v4.stderr, v3.stdout, v4.stdout])
-      expect(text).not.toContain(sandbox.apiKey);
+describe('a process', () => {
+  it.each([
+    ['an output', ['status', '--json', 'pipe'], 'SIGINT', 130],
+    ['an output', ['status', '--json', 'pipe'], 'SIGTERM', 143],
+    ['the configuration', ['status', '--config', 'pipe'], 'SIGINT', 130],
+  ] as const)('that waits for the partner of a pipe, %s, ends at a signal', async (_, args, signal, code) => {
+    let signalledMs = Number.NaN;
+    const ended = await spawnCli(args, {
+      cwd,
+      onStart: (child) =>
+        setTimeout(() => {
+          signalledMs = performance.now();
+          child.kill(signal);
+        }, 700),
+    });
+    expect([ended.code, performance.now() - signalledMs < WITHIN_MS]).toEqual([code, true]);
   });
 
-  it('need only the key of the side they read', async () => {
-    const cwd = makeFolder(sandbox.config());
-    const env = { SVC_MIGRATE_V3_API_KEY: sandbox.apiKey };
-    expect((await runCli(['export', 'v3'], { cwd, env })).code).toBe(0);
-    expect((await runCli(['export', 'v4'], { cwd, env })).code).toBe(2);
-  });
-});
-
-describe('a signal', () => {
-  it('ends also a command that does not notice, and at once if sent twice', async () => {
-    const stopLookup = async (signals: readonly NodeJS.Signals[]): Promise<number> => {
-      const { code } = await spawnCli(['lookup', 'crm/stages', '1', '--stdin'], {
-        cwd: exported,
-        input: null,
-        onStart: (child) => {
-          // It has answered for the first id and waits for more.
-          child.stdout?.once('data', () => {
-            child.kill(signals[0]);
-            const second = signals[1];
-            if (second !== undefined) child.stderr?.once('data', () => child.kill(second));
-          });
-        },
+  it('writes the first configuration for a sandbox, and replaces none', async () => {
+    const folder = makeFolder();
+    const sandbox = () =>
+      spawnCli(['sandbox', '--config-out', 'svc-migrate.config.json'], {
+        cwd: folder,
+        onStart: (child) => child.stdout?.once('data', () => child.kill('SIGINT')),
       });
-      return code;
-    };
-    expect(await stopLookup(['SIGINT'])).toBe(130);
-    // Its own code: the second did not wait for what the first would have come to.
-    expect(await stopLookup(['SIGINT', 'SIGTERM'])).toBe(143);
+    expect((await sandbox()).code).toBe(130);
+    const config = join(folder, 'svc-migrate.config.json');
+    const text = readFileSync(config, 'utf8');
+    expect((await sandbox()).code).toBe(2);
+    expect(readFileSync(config, 'utf8')).toBe(text);
   });
-});
 
-describe('a command that sends no request', () => {
-  it.each(campaignCases(['lookup accounting/invoices 1', 'report', 'status', 'dump'], 2))(
-    'loads no HTTP client: %s',
-    async (line) => {
-      const ended = await spawnCli(line.split(' '), {
-        cwd: exported,
-        env: { NODE_OPTIONS: `--import=${PRINT_PACKAGES}` },
-      });
-      expect(ended.stderr).toMatch(/\npackages: .*\bbetter-sqlite3\b/);
-      expect(ended.stderr).not.toMatch(/\npackages: .*\bundici\b/);
-    },
-  );
-});
-
-describe('sandbox', () => {
-  it('serves until the signal and writes a configuration that works', async () => {
-    const cwd = makeFolder();
-    let inner: Promise<unknown> = Promise.resolve();
-    const ended = await spawnCli(['sandbox', '--seed', '3', '--config-out', 'svc-migrate.config.json'], {
+  it('ends at once at the second signal', async () => {
+    let timer: NodeJS.Timeout | undefined;
+    const ended = await spawnCli(['status', '--json', 'pipe'], {
       cwd,
       onStart: (child) => {
-        child.stdout?.once('data', (line) => {
-          const { apiKey } = JSON.parse(String(line)) as { apiKey: string };
-          inner = runCli(['run', '--quiet', '--json', 'report.json'], { cwd, env: keysOf(apiKey) }).finally(
-            () => child.kill('SIGTERM'),
-          );
-        });
+        timer = setInterval(() => child.kill('SIGINT'), 400);
       },
     });
-    expect(await inner).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(/^Written: report\.json\nSAFE TO CUT OVER/),
-      stderr: '',
+    clearInterval(timer);
+    expect(ended.code).toBe(130);
+  });
+
+  it('writes to open files and to other processes', async () => {
+    for (const line of ['--json /dev/fd/3 3>open.json', '--json >(cat > sub.json)']) {
+      const ended = await runShell(`svc-migrate status ${line}`, { cwd });
+      expect(ended.stderr).not.toContain('Cannot write');
+    }
+    for (const file of ['open.json', 'sub.json']) {
+      expect(JSON.parse(readFileSync(join(cwd, file), 'utf8'))).toMatchObject({
+        outcome: expect.any(String),
+      });
+    }
+  });
+
+  it('says in one sentence that its folder was removed', async () => {
+    const { code, stderr } = await runShell('mkdir gone && cd gone && rmdir ../gone && svc-migrate status', {
+      cwd,
     });
-    expect(ended.code).toBe(143);
-    expect(filesIn(cwd)).toContain('report.json');
+    expect([code, stderr.split('\n').length]).toEqual([6, 3]);
+  });
+
+  it('reads no endless file', async () => {
+    const { code, stderr } = await spawnCli(['status', '--config', '/dev/zero'], { cwd });
+    expect([code, stderr]).toEqual([2, expect.stringContaining('/dev/zero is larger than')]);
+  });
+
+  it('without a stdout to write to ends with 6', async () => {
+    expect((await runShell('svc-migrate status --json - >&-', { cwd })).code).toBe(6);
+  });
+
+  it('that meets a bug ends with 70, never with the 1 of a failed gate', async () => {
+    // It comes up once the program listens for bugs.
+    const bug = `
+      const timer = setInterval(() => {
+        if (process.listenerCount('uncaughtException') === 0) return;
+        clearInterval(timer);
+        throw new Error('boom');
+      }, 50);`;
+    writeFileSync(join(cwd, 'bug.mjs'), bug);
+    const { code, stderr } = await runShell(
+      'export NODE_OPTIONS="--import ./bug.mjs"; svc-migrate sandbox --quiet',
+      { cwd },
+    );
+    expect([code, stderr]).toEqual([70, expect.stringContaining('this is a bug')]);
   });
 });

@@ -1,4 +1,3 @@
-import { DEFAULT_APPLY } from '../../src/config/apply-targets.js';
 import type { Config, Endpoint } from '../../src/config/config.js';
 import type { ModelPair } from '../../src/domain.js';
 
@@ -27,7 +26,6 @@ export function config(changes: ConfigChanges = {}): Config {
     includeDeleted: 'auto',
     companies: changes.v4Companies ?? [],
     companyIdField: null,
-    eventTypeField: 'type',
   } as const;
   return {
     file: 'config.json',
@@ -41,9 +39,8 @@ export function config(changes: ConfigChanges = {}): Config {
     backfill: { sinceMs: null, dateFields: [] },
     http: { timeoutMs: 1, attempts: 1, maxWaitMs: 1, maxBodyBytes: 1, allowHttp: false },
     payload: changes.payload ?? 'full',
-    drift: { ignore: {} },
     limits: { global: {}, models: {} },
-    apply: { ...DEFAULT_APPLY, targets: [] },
+    apply: { targets: [] },
     maxAgeMs: 86_400_000,
   };
 }

@@ -1,11 +1,8 @@
 import { Buffer } from 'node:buffer';
-import type { CompanyListing } from '../../src/api/company-list.js';
+import type { Api } from '../../src/api/client.js';
 import type { ListRequest } from '../../src/api/queries.js';
-import type { ListPage, ParsedRecord, RejectedObject } from '../../src/domain.js';
+import type { ListPage, PageRecord, RejectedObject } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
-import type { PageSource } from '../../src/export/prefetch.js';
-import { columnsOf } from '../support/columns-of.js';
-import { renderChildren } from '../support/stored-children.js';
 
 /** A record of the fake service. */
 export interface FakeRecord {
@@ -42,12 +39,10 @@ export type Fault =
   /** Records of the page left out, though they exist. */
   | { readonly kind: 'skip'; readonly svcIds: readonly bigint[] };
 
-export interface FakeService extends PageSource {
+export interface FakeService extends Pick<Api, 'fetchPage' | 'fetchRawList'> {
   /** By list, see `listName`; a list that is not there answers 404. In the order it is paged. */
   readonly lists: Map<string, FakeItem[]>;
-  readonly companies: { companyId: bigint; raw: Uint8Array }[];
-  /** How the company list was read. */
-  reading: () => CompanyListing['reading'];
+  readonly companies: { companyId: bigint; body: string }[];
   readonly calls: ListRequest[];
   pageSize: (call: Call) => number;
   fault: (call: Call) => Fault | null;
@@ -69,18 +64,14 @@ export function createFakeService(lists: Record<string, FakeItem[]> = {}): FakeS
   const service: FakeService = {
     lists: new Map(Object.entries(lists)),
     companies: [],
-    reading: () => ({
-      state: 'complete',
-      walks: [{ pages: 1, totalCount: service.companies.length, added: service.companies.length }],
-      arrived: service.companies.length,
-    }),
     calls: [],
     pageSize: () => 3,
     fault: () => null,
     totalCount: (exact) => exact,
     now: () => Date.parse('2001-09-09T01:46:40Z'),
     onCall: () => {},
-    fetchV4Companies: async () => ({ companies: [...service.companies], reading: service.reading() }),
+    fetchRawList: async ({ stream, pair }) =>
+      service.fetchPage({ stream, pair, cursor: null, updatedSince: null }),
     fetchPage: async (request) => {
       const call = { request, number: service.calls.length };
       service.calls.push(request);
@@ -98,6 +89,8 @@ export function httpError(status: number): SvcError {
 
 function answer(service: FakeService, call: Call, fault: Fault | null): ListPage {
   if (fault?.kind === 'throw') throw fault.error;
+  const { model } = call.request.stream;
+  if (model === 'core/companies') return companyPage(service);
   const list = service.lists.get(listName(call.request));
   if (list === undefined) throw httpError(404);
   const { cursor, updatedSince } = call.request;
@@ -139,20 +132,38 @@ function pageOf(
   totalCount: number | null,
   servedMs: number | null,
 ): ListPage {
-  const records: ParsedRecord[] = [];
+  const records: PageRecord[] = [];
   const rejected: RejectedObject[] = [];
   for (const [position, item] of items.entries()) {
     if ('rejected' in item) {
-      rejected.push({ position, path: '', reason: item.rejected, raw: Buffer.from(item.raw) });
+      rejected.push({ position, path: '', reason: item.rejected, raw: item.raw });
     } else if (fault?.kind !== 'skip' || !fault.svcIds.includes(item.svcId)) {
-      records.push(parsedRecord(item));
+      records.push(pageRecord(item));
     }
   }
-  return { columns: columnsOf(records), rejected, next, totalCount, servedMs };
+  const bodies = items.flatMap((item) => ('rejected' in item ? [] : [bodyOf(item)]));
+  const body = Buffer.from(JSON.stringify(bodies));
+  return { records, rejected, companies: [], next, totalCount, servedMs, body, encoding: 'identity' };
+}
+
+function companyPage({ companies, now }: FakeService): ListPage {
+  const records = companies.map(({ companyId }) =>
+    pageRecord({ svcId: companyId, companyId, platformId: null, updatedMs: null }),
+  );
+  return {
+    records,
+    rejected: [],
+    companies,
+    next: null,
+    totalCount: companies.length,
+    servedMs: now(),
+    body: Buffer.from('{}'),
+    encoding: 'identity',
+  };
 }
 
 /** A record as the client would hand it over. */
-function parsedRecord(record: FakeRecord): ParsedRecord {
+function pageRecord(record: FakeRecord): PageRecord {
   const { svcId, companyId, platformId, updatedMs, deleted = false, children = [] } = record;
   return {
     svcId,
@@ -164,11 +175,9 @@ function parsedRecord(record: FakeRecord): ParsedRecord {
     latestMs: updatedMs,
     latestFrom: updatedMs === null ? null : 'service',
     createdMs: null,
-    members: null,
-    children: renderChildren(
-      children.map((child) => ({ ...child, path: 'line_items', platformUniqueId: null, deleted: false })),
-    ),
-    raw: Buffer.from(bodyOf(record)),
+    children: children.map((child) => {
+      return { ...child, path: 'line_items', platformUniqueId: null, deleted: false };
+    }),
   };
 }
 

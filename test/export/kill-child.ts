@@ -1,68 +1,54 @@
 import type { ListPage } from '../../src/domain.js';
-import type { PageSource } from '../../src/export/prefetch.js';
-import { createPageSupply } from '../../src/export/prefetch.js';
-import { exportV3, exportV4 } from '../../src/export/run-export.js';
-import { openDatabase } from '../../src/store/open.js';
+import { runExport } from '../../src/export/run-export.js';
+import { closeDatabase, openDatabase } from '../../src/store/open.js';
 import { killConfig, killService } from './kill-scene.js';
 
 /**
- * Exports into a database and kills itself at a given page: `saving` within its transaction, `saved` after its
- * commit.
+ * Exports into a database and kills itself at a given page: `saving` within its transaction, `saved` after its commit.
  *
- * Arguments: file, generation, place, zero-based page, `alone` for pages that are each saved before the next is asked for.
+ * Arguments: file, generation, place, zero-based page.
  */
-const [file = '', generation = 'v3', place = 'saved', at = '0', pages = ''] = process.argv.slice(2);
+const [file = '', generation = 'v3', place = 'saved', at = '0'] = process.argv.slice(2);
 
 function die(): never {
   process.kill(process.pid, 'SIGKILL');
   throw new Error('still alive');
 }
 
+/** A page whose middle record kills the process while it is saved. */
+function poisoned(page: ListPage): ListPage {
+  const middle = page.records[Math.floor(page.records.length / 2)];
+  if (middle === undefined) return page;
+  const poison = new Proxy(middle, {
+    get: (target, name) => (name === 'platformId' ? die() : Reflect.get(target, name)),
+  });
+  return { ...page, records: page.records.map((record) => (record === middle ? poison : record)) };
+}
+
 const service = killService();
 let asked = 0;
 let saved = 0;
-const waiting: (() => void)[] = [];
-
-const source: PageSource = {
-  fetchV4Companies: service.fetchV4Companies,
-  fetchPage: async (request) => {
-    while (pages === 'alone' && asked > saved) {
-      await new Promise<void>((resolve) => {
-        waiting.push(resolve);
-      });
-    }
-    const isHere = asked === Number(at);
-    asked += 1;
-    const page = await service.fetchPage(request);
-    return isHere && place === 'saving' ? poisoned(page) : page;
-  },
-};
-
-/** A page whose middle record kills the process while it is saved. */
-function poisoned(page: ListPage): ListPage {
-  const middle = String(Math.floor(page.columns.length / 2) * 2);
-  const ids = new Proxy(page.columns.ids, {
-    get: (target, key) => (key === middle ? die() : Reflect.get(target, key)),
-  });
-  return { ...page, columns: { ...page.columns, ids } };
-}
-
 const db = openDatabase(file, 'create');
-const summary = await (generation === 'v3' ? exportV3 : exportV4)({
+const summary = await runExport({
   db,
-  file,
-  // A divided list asks for pages of several companies at the same time.
-  config: killConfig(pages === 'alone' ? [] : 'auto'),
-  fingerprint: {},
-  supply: createPageSupply(source, Date),
+  config: { ...killConfig(), database: file },
+  generations: [generation === 'v3' ? 'v3' : 'v4'],
+  api: {
+    fetchRawList: service.fetchRawList,
+    fetchPage: async (request) => {
+      const isHere = asked === Number(at);
+      asked += 1;
+      const page = await service.fetchPage(request);
+      return isHere && place === 'saving' ? poisoned(page) : page;
+    },
+  },
   signal: new AbortController().signal,
   clock: Date,
   onProgress: (event) => {
     if (event.kind !== 'page') return;
     if (saved === Number(at) && place === 'saved') die();
     saved += 1;
-    for (const wake of waiting.splice(0)) wake();
   },
 });
-db.close();
+closeDatabase(db);
 process.exitCode = summary.complete ? 0 : 4;

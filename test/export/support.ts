@@ -2,15 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { decodeBody } from '../../src/api/body.js';
 import type { Generation, ProgressEvent } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
-import type { ExportOptions } from '../../src/export/begin-export.js';
-import type { PageSource } from '../../src/export/prefetch.js';
-import { createPageSupply } from '../../src/export/prefetch.js';
-import type { ExportSummary } from '../../src/export/run-export.js';
-import { exportV3, exportV4 } from '../../src/export/run-export.js';
-import { type Db, openDatabase } from '../../src/store/open.js';
-import { prepareReadPayload } from '../../src/store/payloads.js';
+import { type ExportOptions, type GenerationExport, runExport } from '../../src/export/run-export.js';
+import { openDatabase } from '../../src/store/open.js';
+import type { Db } from '../../src/store/sqlite.js';
+import { iteratePages } from '../../src/store/stored-pages.js';
+import { must } from '../../src/text/at.js';
 import { config } from './config.js';
 import { bodyOf, createFakeService, type FakeRecord, type FakeService } from './fake-service.js';
 
@@ -35,14 +34,16 @@ export function tickingClock(startMs = 1_000_000_000_000): { now(): number; adva
   };
 }
 
+type Source = ExportOptions['api'];
+
 export interface Bench {
   readonly file: string;
   readonly clock: ReturnType<typeof tickingClock>;
   readonly events: ProgressEvent[];
   /** One run of an export, as a process of its own would do it: opens the database and closes it. */
-  run(source: PageSource, generation?: Generation, changes?: Partial<ExportOptions>): Promise<ExportSummary>;
+  run(source: Source, generation?: Generation, changes?: Partial<ExportOptions>): Promise<GenerationExport>;
   /** The same for V3, with a database that is prepared first; tells how it ended. */
-  runWith(prepare: (db: Db) => void, source: PageSource): Promise<SvcError | null>;
+  runWith(prepare: (db: Db) => void, source: Source): Promise<SvcError | null>;
   /** Looks into the database between runs. */
   look<T>(work: (db: Db) => T): T;
 }
@@ -60,18 +61,20 @@ export function bench(configuration = config()): Bench {
       db.close();
     }
   };
-  const runOn = async (
-    db: Db,
-    source: PageSource,
-    generation: Generation,
-    changes: Partial<ExportOptions>,
-  ) => {
+  const runOn = async (db: Db, source: Source, generation: Generation, changes: Partial<ExportOptions>) => {
     const signal = new AbortController().signal;
     const onProgress = (event: ProgressEvent) => events.push(event);
     try {
-      const supply = createPageSupply(source, clock);
-      const options = { db, file, config: configuration, fingerprint: {}, supply, signal, clock, onProgress };
-      return await (generation === 'v3' ? exportV3 : exportV4)({ ...options, ...changes });
+      const base = {
+        db,
+        config: { ...configuration, database: file },
+        api: source,
+        signal,
+        clock,
+        onProgress,
+      };
+      const { generations } = await runExport({ ...base, generations: [generation], ...changes });
+      return must(generations[0]);
     } finally {
       db.close();
     }
@@ -100,18 +103,34 @@ export interface StoredRecord {
 }
 
 export function storedRecords(db: Db): StoredRecord[] {
-  const readPayload = prepareReadPayload(db);
+  const bodies = new Map<bigint, ReadonlySet<string>>();
+  for (const { id, body, encoding } of iteratePages(db)) {
+    bodies.set(id, new Set(JSON.parse(decodeBody(body, encoding)) as string[]));
+  }
   return db
-    .prepare<[], Omit<StoredRecord, 'body'> & { body: bigint }>(`
-      SELECT format('%s %s %s %s', s.generation, s.region, s.model, ifnull(s.company_id, 'all')) AS list,
-        r.svc_id AS svcId, r.company_id AS companyId, r.platform_id AS platformId, r.deleted,
-        r.updated_ms AS updatedMs, r.id AS body,
-        (SELECT json_group_array(json_array(path, svc_id, platform_id)) FROM
-          (SELECT * FROM child c WHERE c.record_id = r.id ORDER BY svc_id)) AS children
-      FROM record r JOIN stream s ON s.id = r.stream_id
-      ORDER BY s.generation, s.region, s.model, s.company_id, r.svc_id`)
+    .prepare<[], Omit<StoredRecord, 'body'> & { pageId: bigint | null }>(`
+      select format('%s %s %s %s', s.generation, s.region, s.model, ifnull(s.company_id, 'all')) as list,
+        r.svc_id as svcId, r.company_id as companyId, r.platform_id as platformId, r.deleted,
+        r.updated_ms as updatedMs, r.page_id as pageId,
+        (select json_group_array(json_array(path, svc_id, platform_id)) from
+          (select * from child c where c.record_id = r.id order by position)) as children
+      from record r join stream s on s.id = r.stream_id
+      order by s.generation, s.region, s.model, s.company_id, r.svc_id`)
     .all()
-    .map((row) => ({ ...row, body: readPayload(row.body) }));
+    .map(({ pageId, ...row }) => {
+      const page = pageId === null ? undefined : must(bodies.get(pageId), `page ${pageId}`);
+      return { ...row, body: page === undefined ? null : bodyIn(page, row) };
+    });
+}
+
+/** The body of a record in the page that the database names for it. */
+function bodyIn(page: ReadonlySet<string>, row: Omit<StoredRecord, 'body'>): string {
+  const lines = (JSON.parse(row.children) as [string, number, string][]).map(([, svcId, platformId]) => {
+    return { svcId: BigInt(svcId), platformId };
+  });
+  const updatedMs = row.updatedMs === null ? null : Number(row.updatedMs);
+  const body = bodyOf({ ...row, updatedMs, deleted: row.deleted === 1n, children: lines });
+  return page.has(body) ? body : 'not in its page';
 }
 
 /** What should be stored of a list. */
@@ -119,7 +138,6 @@ export function expectedRecords(list: string, records: readonly FakeRecord[]): S
   const sorted = [...records].sort((a, b) => (a.svcId < b.svcId ? -1 : 1));
   return sorted.map((record) => {
     const { svcId, companyId, platformId, deleted = false, updatedMs, children = [] } = record;
-    const lines = [...children].sort((a, b) => (a.svcId < b.svcId ? -1 : 1));
     return {
       list,
       svcId,
@@ -128,13 +146,15 @@ export function expectedRecords(list: string, records: readonly FakeRecord[]): S
       deleted: deleted ? 1n : 0n,
       updatedMs: updatedMs === null ? null : BigInt(updatedMs),
       body: bodyOf(record),
-      children: JSON.stringify(lines.map((child) => ['line_items', Number(child.svcId), child.platformId])),
+      children: JSON.stringify(
+        children.map((child) => ['line_items', Number(child.svcId), child.platformId]),
+      ),
     };
   });
 }
 
 export function countRecords(db: Db): number {
-  return Number(db.prepare('SELECT count(*) FROM record').pluck().get());
+  return Number(db.prepare('select count(*) from record').pluck().get());
 }
 
 /** The error that a promise ends with, or null. */
@@ -161,11 +181,11 @@ export function records(count: number, from = 1): FakeRecord[] {
 /** A service whose V4 lists company 7. */
 export function v4Service(lists: Record<string, FakeRecord[]>): FakeService {
   const service = createFakeService(lists);
-  service.companies.push({ companyId: 7n, raw: Buffer.from('{"name":"Seven"}') });
+  service.companies.push({ companyId: 7n, body: '{"name":"Seven"}' });
   return service;
 }
 
 /** The ids of all stored records. */
 export function storedIds(db: Db): bigint[] {
-  return db.prepare<[], bigint>('SELECT svc_id FROM record ORDER BY svc_id').pluck().all();
+  return db.prepare<[], bigint>('select svc_id from record order by svc_id').pluck().all();
 }

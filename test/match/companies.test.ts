@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { NamedCompanyPair } from '../../src/domain.js';
-import { configOf, type Exported, INVOICES, modelOf, openExported, type Thing } from '../support/exported.js';
-import { remapOf } from '../support/remap-rows.js';
-import { seal } from '../support/seal.js';
+import { buildRemap } from '../../src/match/build-remap.js';
+import { configOf, type Exported, INVOICES, modelOf, openExported, remapOf, type Thing } from './exported.js';
 
 /** Records `first` to `first + count − 1` of a company; records of one number agree on both sides. */
 function records(company: number, first: number, count: number): Thing[] {
@@ -130,16 +129,6 @@ describe('companies are paired', () => {
   });
 });
 
-it('a company has no pair if it is unknown whether another one agrees as much', () => {
-  const v4 = [...records(11, 0, 4), ...records(12, 0, 4)];
-  const { db, close } = openExported(CONFIG, { v3: records(1, 0, 4), v4 });
-  db.exec('UPDATE record SET members = NULL WHERE company_id = 12');
-  seal(db);
-  const [row] = remapOf(db, CONFIG);
-  close();
-  expect(row?.reason).toBe('company_ambiguous');
-});
-
 /** More company pairs than are counted one by one. */
 const MANY = 600;
 
@@ -227,5 +216,97 @@ describe('a V4 company that companies.csv names and V4 does not list', () => {
     const exported = { ...AGREES_WITH_PAIRED, ...(states === undefined ? {} : { states }) };
     const message = expect.stringMatching(/\b[Ll]ine 7 of the companies file/);
     expect(() => pairingOf(exported, named)).toThrow(expect.objectContaining({ code, message }));
+  });
+});
+
+describe('what companies.csv says', () => {
+  const V3_NONE = { line: 2, region: 'default', v3CompanyId: 1n, v4CompanyId: null };
+  const both = { v3: [...records(1, 0, 40), ...records(2, 0, 40)], v4: records(11, 0, 40) };
+
+  it('leaves two companies open that agree as much, without a line', () => {
+    expect(pairingOf(both).companies).toEqual([
+      '1→- ambiguous 40/40 of 40/0',
+      '2→- ambiguous 40/40 of 40/0',
+      '-→11 ambiguous 40/40 of 0/40',
+    ]);
+  });
+
+  it('takes a company that is not in V4 out of the way of others', () => {
+    expect(pairingOf(both, [V3_NONE])).toEqual({
+      companies: ['1→- file 40/40 of 40/0', '2→11 overlap 40/40 of 40/40'],
+      outcomes: { '1→- unmatched/company_not_in_v4': 40, '2→11 matched/': 40 },
+    });
+  });
+
+  it('is certain, even where lists were not read in full', () => {
+    const exported = { v3: [...records(1, 0, 1)], v4: [], states: { 'v4 companies': 'running' } } as const;
+    expect(pairingOf(exported, [V3_NONE]).outcomes).toEqual({ '1→- unmatched/company_not_in_v4': 1 });
+  });
+
+  it('warns about a line that takes a candidate away from a company with more agreeing keys', () => {
+    const exported = { v3: [...records(1, 0, 40), ...records(2, 0, 3)], v4: records(11, 0, 40) };
+    const { db, close } = openExported(CONFIG, exported);
+    const warnings: string[] = [];
+    const build = (v3CompanyId: bigint) =>
+      buildRemap({
+        db,
+        config: CONFIG,
+        named: [{ line: 3, region: 'default', v3CompanyId, v4CompanyId: 11n }],
+        clock: { now: () => 0 },
+        onProgress: (event) => {
+          if (event.kind === 'note') warnings.push(`${event.level} ${event.text.match(/\d+/g)?.join(' ')}`);
+        },
+      });
+    build(1n);
+    expect(warnings).toEqual([]);
+    build(2n);
+    const pairs = db.prepare('select v3_company_id, v4_company_id, note from company order by 1').raw().all();
+    close();
+    // line 3, V3 2, V3, V4 11, V4, 3 keys, V3 1, V3, 40 keys
+    expect(warnings).toEqual(['warning 3 3 2 4 11 3 3 1 40']);
+    expect(pairs).toMatchObject([
+      [1n, null, expect.stringContaining('"held_by":{"region":"default","v3_company_id":"2"}')],
+      [2n, 11n, expect.any(String)],
+    ]);
+  });
+
+  it('warns about a line whose V3 company agrees more with another V4 company', () => {
+    const strangers = records(12, 0, 40).map((record) => ({ ...record, facts: `of12${record.id}` }));
+    const exported = { v3: records(1, 0, 40), v4: [...records(11, 0, 40), ...strangers] };
+    const { db, close } = openExported(CONFIG, exported);
+    const warnings: string[] = [];
+    buildRemap({
+      db,
+      config: CONFIG,
+      named: [{ line: 3, region: 'default', v3CompanyId: 1n, v4CompanyId: 12n }],
+      clock: { now: () => 0 },
+      onProgress: (event) => {
+        if (event.kind === 'note') warnings.push(`${event.level} ${event.text.match(/\d+/g)?.join(' ')}`);
+      },
+    });
+    close();
+    // line 3, V3, V3 1, V4, V4 12, 0 keys, V4, V4 11, 40 keys
+    expect(warnings).toEqual(['warning 3 3 1 4 12 0 4 11 40']);
+  });
+});
+
+describe('a runner-up', () => {
+  it.each([
+    ['has at least half as many agreeing keys', 54, 27, '1→- ambiguous 54/54 of 54/0'],
+    ['is none with fewer', 54, 26, '1→11 overlap 54/54 of 54/54'],
+    ['is none with 1 of 1', 54, 1, '1→11 overlap 54/54 of 54/54'],
+  ])('%s', (_, most, fewer, expected) => {
+    const exported = { v3: records(1, 0, most), v4: [...records(11, 0, most), ...records(12, 0, fewer)] };
+    expect(pairingOf(exported).companies[0]).toBe(expected);
+  });
+
+  it('is no company that has a pair', () => {
+    const v3 = [...records(1, 0, 100), ...records(2, 200, 50)];
+    // 12 agrees with 2 on 50 keys, and with 1 on 30, which has 11
+    const v4 = [...records(11, 0, 100), ...records(12, 200, 50), ...records(12, 0, 30)];
+    expect(pairingOf({ v3, v4 }).companies).toEqual([
+      '1→11 overlap 100/100 of 100/100',
+      '2→12 overlap 50/50 of 50/80',
+    ]);
   });
 });

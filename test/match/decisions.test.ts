@@ -1,28 +1,26 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/domain.js';
-import { findContradictions } from '../../src/store/conservation.js';
-import { assertDigests } from '../../src/store/remap-digest.js';
-import { EVERYTHING } from '../../src/store/remap-rows.js';
-import { readDecisionCounts, readIdleDecisions } from '../../src/store/remap-tables.js';
-import { campaign } from '../support/campaign.js';
+import type { Db } from '../../src/store/sqlite.js';
+import { verifyRemap } from '../../src/store/verify-remap.js';
+import { campaignSize } from '../support/campaign.js';
 import {
+  brief,
   configOf,
   type Exported,
   INVOICES,
   type Kid,
   modelOf,
   openExported,
+  type Row,
+  remapOf,
+  rowsOf,
   type Thing,
   things,
-} from '../support/exported.js';
-import { brief, type Row, remapOf } from '../support/remap-rows.js';
-import { rowsOf } from '../support/table.js';
+} from './exported.js';
 
-const RUNS = campaign({ small: 10, full: 100 });
+const RUNS = campaignSize({ small: 10, full: 100 });
 const NOTES = 'accounting/notes';
-/** When remaps are built. */
-const NOW_MS = Date.parse('2026-11-20T00:00:00Z');
 const config = configOf({
   models: [modelOf(INVOICES), modelOf(NOTES)],
   regions: ['default', 'eu'],
@@ -49,19 +47,19 @@ function decisionsOf(named: readonly Named[]): Decision[] {
   }));
 }
 
+function outcomesOf(db: Db): string[] {
+  return db.prepare<[], string>('select ifnull(why, outcome) from decision order by line').pluck().all();
+}
+
 /** The remap with and without decisions, and what became of these. */
 function remapBoth(exported: Exported, named: readonly Named[]) {
   const { db, close } = openExported(config, exported);
   try {
     const without = remapOf(db, config);
     const rows = remapOf(db, config, [], decisionsOf(named));
-    const idle = readIdleDecisions(db, EVERYTHING, NOW_MS, 100).map(({ outcome, why }) => why ?? outcome);
-    const models = config.models.map(({ v3 }) => v3);
-    const contradictions = findContradictions(db, models, 3).map(({ code }) => code);
-    const taken = readDecisionCounts(db, EVERYTHING, NOW_MS)
-      .filter(({ outcome }) => outcome === 'taken')
-      .reduce((sum, { n }) => sum + Number(n), 0);
-    return { without, rows, idle, taken, contradictions };
+    const outcomes = outcomesOf(db);
+    const idle = outcomes.filter((outcome) => outcome !== 'taken');
+    return { without, rows, idle, taken: outcomes.length - idle.length };
   } finally {
     close();
   }
@@ -107,11 +105,11 @@ function expectTaken(exported: Exported, undecided: readonly string[], row: read
     const [, v3, v4, kind = ''] = /^(\d+)→(\d+) ?(.*)$/.exec(text) ?? [];
     return [Number(v3), Number(v4), KINDS[kind] ?? {}];
   });
-  const { rows, idle, taken, contradictions } = remapBoth(exported, named);
+  const { rows, idle, taken } = remapBoth(exported, named);
   expect(gone.filter((line) => !undecided.includes(line))).toEqual([]);
   const kept = undecided.filter((line) => !gone.includes(line));
   expect(rows.map(brief).sort()).toEqual([...kept, ...come].sort());
-  expect([taken, idle, contradictions]).toEqual([named.length, [], []]);
+  expect([taken, idle]).toEqual([named.length, []]);
 }
 
 /** Each taken decision with the rows that it changes: lines of `UNDECIDED` that go, and those that come. */
@@ -125,6 +123,10 @@ const TAKEN = rowsOf(`
   no V3 record | 0→40 | -→40 v4_only/unexplained | -→40 v4_only/decided_none
   no V3 record, of several | 0→10 | -→10 ambiguous/duplicate_platform_id_v4 | -→10 v4_only/decided_none
   another company | 7→70 of company 2 | 7→- unmatched/unexplained, -→70 v4_only/unexplained | 7→70 matched by decision
+  a V4 record that has a twin | 1→20 | 1→- ambiguous/duplicate_platform_id_v4 | 1→20 matched by decision
+  a V4 record that has a deleted twin | 1→30 | 1→- ambiguous/duplicate_platform_id_v4 | 1→30 matched by decision
+  several V3 ids to one V4 id | 1→11, 4→11 | 1→- ambiguous/duplicate_platform_id_v4, 4→- unmatched/unexplained, -→11
+    ambiguous/duplicate_platform_id_v4 | 1→11 matched by decision, 4→11 matched by decision
   another model | 9→90 of notes | 9→- unmatched/unexplained, -→90 v4_only/unexplained | 9→90 matched by decision
 `);
 
@@ -144,9 +146,7 @@ const IDLE: readonly (readonly [name: string, named: Named, why: string])[] = [
   ['a record as a child', [1, 11, { path: 'line_items' }], 'v3_not_exported'],
   ['a V3 record with a twin', [2, 11], 'v3_paired'],
   ['none for a V3 record with a twin', [2, 0], 'v3_paired'],
-  ['a V4 record with a twin', [1, 20], 'v4_paired'],
   ['no V3 record for a twin', [0, 20], 'v4_paired'],
-  ['a V4 record with a deleted twin', [1, 30], 'v4_paired'],
   ['a deleted V3 record', [6, 11], 'v3_deleted'],
   ['none for a deleted V3 record', [6, 0], 'v3_deleted'],
   ['a deleted V4 record', [1, 50], 'v4_deleted'],
@@ -179,25 +179,11 @@ describe('decisions about records', () => {
       [[0, 40, { until }], ofOpen],
       [[2, 20, { until }], ofProven],
     ] as const) {
-      const { without, rows, idle, contradictions } = remapBoth(SCENE, [named]);
-      expect([idle, contradictions]).toEqual([expected === 'taken' ? [] : [expected], []]);
+      const { without, rows, idle } = remapBoth(SCENE, [named]);
+      expect(idle).toEqual(expected === 'taken' ? [] : [expected]);
       expect(
         rows.length === without.length && rows.every((row, at) => brief(row) === brief(without[at] as Row)),
       ).toBe(expected !== 'taken');
-    }
-  });
-
-  it('that expire after the remap are stale from then on', () => {
-    const { db, close } = openExported(config, SCENE);
-    try {
-      remapOf(db, config, [], decisionsOf([[4, 0, { until: '2026-11-21' }]]));
-      const idleAt = (time: string) =>
-        readIdleDecisions(db, EVERYTHING, Date.parse(time), 9).map(({ why }) => why);
-      expect([idleAt('2026-11-20T23:59:59Z'), idleAt('2026-11-21T00:00:00Z')]).toEqual([[], ['expired']]);
-      const [count] = readDecisionCounts(db, EVERYTHING, Date.parse('2026-11-21T00:00:00Z'));
-      expect(count).toMatchObject({ outcome: 'stale', n: 1n });
-    } finally {
-      close();
     }
   });
 
@@ -217,7 +203,7 @@ describe('decisions about records', () => {
   });
 
   it('leave the rest of a group ambiguous', () => {
-    const v3 = [1, 2, 3].map((id) => ({ id, key: 'a' }));
+    const v3 = [1, 2, 3].map((id) => ({ id, key: 'a', uid: `u${id}` }));
     const v4 = [10, 20, 30].map((id) => ({ id, key: 'a' }));
     expect(
       remapBoth({ v3, v4 }, [
@@ -252,9 +238,9 @@ describe('decisions about records', () => {
     const { db, close } = openExported(config, SCENE);
     try {
       remapOf(db, config, [], decisionsOf([[99, 20]]));
-      expect(() => assertDigests(db)).not.toThrow();
-      db.exec('DELETE FROM decision');
-      expect(() => assertDigests(db)).toThrow(expect.objectContaining({ code: 'corrupt_database' }));
+      expect(() => verifyRemap(db)).not.toThrow();
+      db.exec('delete from decision');
+      expect(() => verifyRemap(db)).toThrow(expect.objectContaining({ code: 'corrupt_database' }));
     } finally {
       close();
     }
@@ -273,10 +259,61 @@ describe('decisions about records', () => {
           [99, 20],
         ]),
       );
-      expect([remapOf(db, config), readIdleDecisions(db, EVERYTHING, NOW_MS, 9)]).toEqual([without, []]);
+      expect([remapOf(db, config), outcomesOf(db)]).toEqual([without, []]);
     } finally {
       close();
     }
+  });
+
+  /** Two V3 records that became one, and a V4 record without a twin. */
+  const MERGED = { v3: things('1 a [101 x]; 2 a'), v4: things('9 a [109 x]; 8 z') };
+  it.each([
+    [
+      'as it is',
+      [
+        [1, 9],
+        [2, 9],
+      ],
+      [
+        '1→9 matched by decision',
+        'child 101→109 matched',
+        '2→9 matched by decision',
+        '-→8 v4_only/unexplained',
+      ],
+    ],
+    [
+      'for one of them',
+      [[1, 9]],
+      ['1→9 matched by decision', 'child 101→109 matched', '2→9 matched merged', '-→8 v4_only/unexplained'],
+    ],
+    [
+      'for another',
+      [[1, 8]],
+      [
+        '1→8 matched by decision',
+        'child 101→- unmatched/unexplained',
+        '2→9 matched merged',
+        'child -→109 v4_only/unexplained',
+      ],
+    ],
+    [
+      'for none of them',
+      [
+        [1, 0],
+        [2, 0],
+      ],
+      [
+        '1→- unmatched/decided_none',
+        'child 101→- unmatched/parent_decided_none',
+        '2→- unmatched/decided_none',
+        '-→8 v4_only/unexplained',
+        '-→9 ambiguous/duplicate_platform_id_v3',
+        'child -→109 ambiguous/parent_duplicate_platform_id_v3',
+      ],
+    ],
+  ] as const)('settle records that became one V4 record, %s', (_, named, expected) => {
+    const { rows, idle } = remapBoth(MERGED, named);
+    expect([rows.map(brief), idle]).toEqual([expected, []]);
   });
 });
 
@@ -295,6 +332,7 @@ const TAKEN_CHILDREN = rowsOf(`
     ambiguous/duplicate_platform_id_v4 | child 101→202 matched by decision
   another key | 104→205 child | child 104→- unmatched/unexplained, child -→205 v4_only/unexplained | child 104→205
     matched by decision
+  a V4 child that has a twin | 104→203 child | child 104→- unmatched/unexplained | child 104→203 matched by decision
   none | 104→0 child | child 104→- unmatched/unexplained | child 104→- unmatched/decided_none
   no V3 child | 0→205 child | child -→205 v4_only/unexplained | child -→205 v4_only/decided_none
   children inside decided parents, by the usual table | 2→20 | 2→- unmatched/key_changed, -→20 v4_only/key_changed,
@@ -324,7 +362,6 @@ const IDLE_CHILDREN: readonly (readonly [name: string, named: Named, why: string
   ['a deleted child', [103, 205, CHILD], 'v3_deleted'],
   ['a deleted V4 child', [104, 204, CHILD], 'v4_deleted'],
   ['a child with a twin', [102, 205, CHILD], 'v3_paired'],
-  ['a V4 child with a twin', [104, 203, CHILD], 'v4_paired'],
   ['no V3 child for a twin', [0, 203, CHILD], 'v4_paired'],
   ['a child of a record without a twin', [111, 211, CHILD], 'parents_not_matched'],
   ['none for a child of a record without a twin', [111, 0, CHILD], 'parents_not_matched'],
@@ -394,10 +431,10 @@ describe('any decisions', () => {
         const v3 = [...numbered(things3, 1), { id: 90, key: 'pins the company', deleted: true }];
         const v4 = numbered(things4, 1001);
         const named = choose(v3, v4, picks);
-        const { without, rows, idle, taken: own, contradictions } = remapBoth({ v3, v4 }, named);
+        const { without, rows, idle, taken: own } = remapBoth({ v3, v4 }, named);
         taken += own;
         stale += idle.length;
-        const isPair = (row: Row) => row.v3_svc_id !== null && row.v4_svc_id !== null;
+        const isPair = (row: Row) => row.v3_svc_id !== null && row.v4_svc_id !== null && row.merged === 0n;
         const lines = (list: readonly Row[]) => list.map((row) => JSON.stringify(texts(row))).sort();
         const proven = lines(without.filter(isPair));
         const after = new Set(lines(rows));
@@ -406,7 +443,7 @@ describe('any decisions', () => {
         const asDecided = decided.every((row) =>
           named.some(([a, b]) => BigInt(a) === row.v3_svc_id && BigInt(b) === row.v4_svc_id),
         );
-        expect([asDecided, contradictions, own + idle.length]).toEqual([true, [], named.length]);
+        expect([asDecided, own + idle.length]).toEqual([true, named.length]);
       }),
       { numRuns: RUNS, seed: 20261121 },
     );
@@ -417,6 +454,6 @@ describe('any decisions', () => {
 
 /** JSON has no bigint. */
 function texts(row: Row): Record<string, string> {
-  const { id: _, group_id: __, parent: ___, ...shown } = { id: null, group_id: null, parent: null, ...row };
-  return Object.fromEntries(Object.entries(shown).map(([name, value]) => [name, String(value)]));
+  const shown = Object.entries(row).filter(([name]) => !['id', 'group_id', 'parent'].includes(name));
+  return Object.fromEntries(shown.map(([name, value]) => [name, String(value)]));
 }

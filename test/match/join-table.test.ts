@@ -1,16 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { hashBytes } from '../../src/match/record-bytes.js';
 import {
+  brief,
   configOf,
   type Exported,
   INVOICES,
   modelOf,
   openExported,
+  remapOf,
+  remapRows,
+  rowsOf,
   type Thing,
   things,
-} from '../support/exported.js';
-import { brief, remapOf, remapRows } from '../support/remap-rows.js';
-import { rowsOf } from '../support/table.js';
+} from './exported.js';
 
 /** Same ids pair company 1 with company 1: nothing is comparable. */
 const since = { backfill: { sinceMs: Date.parse('2026-08-20T00:00:00Z'), dateFields: ['created_at'] } };
@@ -33,12 +34,23 @@ const CASES = rowsOf(`
     unmatched/unexplained
   several deleted ones share the twin | 1 a deleted; 2 a deleted | 9 a | 1→9 deleted/deleted_in_v3, 2→9
     deleted/deleted_in_v3
-  two live V3 records, no unique ids | 1 a; 2 a | 9 a | 1→- ambiguous/duplicate_platform_id_v3, 2→-
-    ambiguous/duplicate_platform_id_v3, -→9 ambiguous/duplicate_platform_id_v3
-  two live V3 records, one told apart | 1 a uid=u; 2 a | 9 a uid=u | 1→9 matched by uid, 2→-
+  two live V3 records, no unique ids | 1 a; 2 a | 9 a | 1→9 matched merged, 2→9 matched merged
+  two live V3 records, one with the unique id | 1 a uid=u; 2 a | 9 a uid=u | 1→9 matched by uid merged, 2→9 matched merged
+  two live V3 records with one unique id between them | 1 a uid=u; 2 a uid=u | 9 a uid=u | 1→9 matched by uid merged, 2→9
+    matched by uid merged
+  two live V3 records, one with another unique id | 1 a uid=u; 2 a uid=v | 9 a uid=u | 1→9 matched by uid, 2→-
     ambiguous/duplicate_platform_id_v3
-  two live V3 records with one unique id between them | 1 a uid=u; 2 a uid=u | 9 a uid=u | 1→-
-    ambiguous/duplicate_platform_id_v3, 2→- ambiguous/duplicate_platform_id_v3, -→9 ambiguous/duplicate_platform_id_v3
+  two live V3 records with other unique ids | 1 a uid=u; 2 a uid=v | 9 a uid=w | 1→- ambiguous/duplicate_platform_id_v3,
+    2→- ambiguous/duplicate_platform_id_v3, -→9 ambiguous/duplicate_platform_id_v3
+  two live V3 records and two candidates, one unique id | 1 a uid=u; 2 a uid=u | 8 a uid=u; 9 a uid=v | 1→8 matched by
+    uid merged, 2→8 matched by uid merged, -→9 ambiguous/duplicate_platform_id_v3
+  two live V3 records beside a deleted one | 1 a; 2 a; 3 a deleted | 9 a | 1→9 matched merged, 2→9 matched merged, 3→-
+    deleted/superseded_in_v3
+  two live V3 records whose twin is deleted | 1 a; 2 a | 9 a deleted | 1→9 deleted/deleted_in_v4 merged, 2→9
+    deleted/deleted_in_v4 merged
+  children of a V4 parent two live records became | 1 a [11 x, 12 z]; 2 a [21 x] | 9 a [19 x, 18 y] | 1→9 matched merged,
+    child 11→19 matched, child 12→- unmatched/unexplained, child -→18 v4_only/unexplained, 2→9 matched merged, child
+    21→19 matched
   two pairs told apart by unique id | 1 a uid=u; 2 a uid=v | 8 a uid=v; 9 a uid=u | 1→9 matched by uid, 2→8 matched by
     uid
   two live V3 records and nothing in V4 are unmatched | 1 a; 2 a | nothing | 1→- unmatched/unexplained, 2→-
@@ -89,14 +101,13 @@ const CASES = rowsOf(`
     v4_only/unexplained
   children of a deleted pair | 1 a deleted [11 x, 12 y] | 9 a [19 x, 18 w] | 1→9 deleted/deleted_in_v3, child 11→19
     deleted/parent_deleted_in_v3, child 12→- deleted/parent_deleted_in_v3, child -→18 deleted/parent_deleted_in_v3
-  children of an ambiguous parent | 1 a [11 x]; 2 a | 9 a [19 x] | 1→- ambiguous/duplicate_platform_id_v3, child 11→-
-    ambiguous/parent_duplicate_platform_id_v3, 2→- ambiguous/duplicate_platform_id_v3, -→9
+  children of an ambiguous parent | 1 a uid=u [11 x]; 2 a uid=v | 9 a uid=w [19 x] | 1→- ambiguous/duplicate_platform_id_v3,
+    child 11→- ambiguous/parent_duplicate_platform_id_v3, 2→- ambiguous/duplicate_platform_id_v3, -→9
     ambiguous/duplicate_platform_id_v3, child -→19 ambiguous/parent_duplicate_platform_id_v3
   children of a V4-only parent | nothing | 9 a [19] | -→9 v4_only/unexplained, child -→19 v4_only/parent_unexplained
   children: duplicates, deletions, changed keys | 1 a [11 x, 12 x, 13 y deleted, 14 " Z", 15 -] | 9 a [19 x, 18 y, 17
-    z] | 1→9 matched, child 11→- ambiguous/duplicate_platform_id_v3, child 12→- ambiguous/duplicate_platform_id_v3,
-    child 13→18 deleted/deleted_in_v3, child 14→- unmatched/key_changed, child 15→- unmatched/no_platform_id, child
-    -→17 v4_only/key_changed, child -→19 ambiguous/duplicate_platform_id_v3
+    z] | 1→9 matched, child 11→19 matched merged, child 12→19 matched merged, child 13→18 deleted/deleted_in_v3, child 14→- unmatched/key_changed, child 15→- unmatched/no_platform_id, child
+    -→17 v4_only/key_changed
   children of a V4 parent two deleted records became | 1 a deleted [11 x]; 2 a deleted | 9 a [19 x] | 1→9
     deleted/deleted_in_v3, child 11→19 deleted/parent_deleted_in_v3, 2→9 deleted/deleted_in_v3
 `);
@@ -356,7 +367,7 @@ describe('reasons that come from the scope', () => {
     ['v4', '1→- unmatched/scope_incomplete'],
   ])('does not take a list of %s that was never begun for an empty one', (generation, expected) => {
     const { db, close } = openExported(twoModels, { v3: [{ id: 1, key: 'a' }, known], v4: things('9 b') });
-    db.exec(`DELETE FROM stream WHERE generation = '${generation}' AND model = '${INVOICES}';
+    db.exec(`delete from stream where generation = '${generation}' AND model = '${INVOICES}';
       DELETE FROM record WHERE stream_id NOT IN (SELECT id FROM stream)`);
     const rows = remapOf(db, twoModels).map(brief);
     close();
@@ -370,30 +381,46 @@ describe('reasons that come from the scope', () => {
         v3: [{ id: 1, company: 2 }],
         v4: [{ id: 9, company: 3 }],
       });
-      db.exec(`DELETE FROM stream WHERE generation = '${generation}' AND model = 'crm/stages'`);
+      db.exec(`delete from stream where generation = '${generation}' and model = 'crm/stages'`);
       const rows = remapOf(db, twoModels).map(brief);
       close();
       expect(rows).toEqual(['1→- unmatched/scope_incomplete', '-→9 v4_only/scope_incomplete']);
     },
   );
 
-  it('infers the window of each company from all of its records in V4', () => {
+  it('infers the window of each company and model, and says from which record', () => {
     const dated = (first: number, company: number, model: string, latest: string, count: number): Thing[] =>
       Array.from({ length: count }, (_, at) => ({
         id: first + at,
         key: `v${first + at}`,
         company,
         model,
-        latest: at === 0 ? latest : NEW,
+        latest: at === 3 ? latest : NEW,
       }));
     const v4 = [
-      ...dated(100, 2, INVOICES, '2026-05-01T00:00:00Z', 10),
-      ...dated(200, 2, 'crm/stages', NEW, 10),
+      ...dated(100, 2, INVOICES, '2026-05-01T12:00:00Z', 20),
+      ...dated(200, 2, 'crm/stages', '2024-01-01T00:00:00Z', 20),
       ...dated(300, 1, INVOICES, '2025-01-01T00:00:00Z', 20),
+      ...dated(400, 1, 'crm/stages', '2025-01-01T00:00:00Z', 19),
     ];
     const v3 = things('1 a company=2 latest=2026-06-01T00:00:00Z; 2 b company=2 latest=2026-01-01T00:00:00Z');
-    const reasons = remapRows(twoModels, { v3, v4 }).map(({ reason }) => reason);
+    const { db, close } = openExported(twoModels, { v3, v4 });
+    const reasons = remapOf(db, twoModels).map(({ reason }) => reason);
+    const windows = db
+      .prepare(
+        'select model, v4_company_id, source, since_ms, records, v4_svc_id, nine_tenths_ms from backfill_window',
+      )
+      .raw()
+      .all();
+    close();
     expect(reasons.slice(0, 2)).toEqual(['unexplained', 'outside_backfill_window']);
+    const ms = (text: string) => BigInt(Date.parse(text));
+    expect(windows).toEqual([
+      [INVOICES, 1n, 'inferred', ms('2025-01-01'), 20n, 303n, ms('2026-10-01')],
+      [INVOICES, 2n, 'inferred', ms('2026-05-01T12:00:00Z'), 20n, 103n, ms('2026-10-01')],
+      ['crm/stages', 1n, 'unknown', null, 19n, null, ms('2026-10-01')],
+      ['crm/stages', 2n, 'inferred', ms('2024-01-01'), 20n, 203n, ms('2026-10-01')],
+    ]);
   });
 
   it.each([
@@ -412,55 +439,34 @@ describe('reasons that come from the scope', () => {
   );
 
   it.each([
-    ['relative', '2026-08-01', '2026-08-10', null],
-    ['relative', '2026-08-01', '2026-01-01', 'inferred'],
-    ['relative', '2026-09-10', '2026-09-01', null],
-    ['relative', '2026-09-10', '2026-08-01', 'configured'],
-    ['fixed', '2026-08-01', '2026-08-10', 'configured'],
-    ['fixed', '2026-08-01', '2026-08-20', null],
+    ['2026-08-01', '2026-08-19', 'configured'],
+    ['2026-08-01', '2026-08-20', null],
+    ['2026-09-10', '2026-08-19', 'configured'],
   ])(
-    'moves a %s start at 2026-08-20, where V4 begins at %s: a date of %s is before the %s one',
-    (kind, inV4, latest, window) => {
-      const backfill = { ...since.backfill, isRelative: kind === 'relative' };
+    'takes a configured start whatever V4 holds: from %s, a date of %s is before the %s one',
+    (inV4, latest, window) => {
       const v4 = Array.from(
         { length: 20 },
         (_, at): Thing => ({ id: 100 + at, key: `v${at}`, latest: inV4 }),
       );
       const v3: Thing[] = [{ id: 1, key: 'a', latest, latestFrom: 'service' }];
-      const [row] = remapRows(configOf({ backfill }), { v3, v4 });
+      const [row] = remapRows(configOf(since), { v3, v4 });
       const evidence = JSON.parse(row?.evidence ?? '');
-      expect([row?.reason, evidence.window, evidence.latest_from]).toEqual(
+      expect([row?.reason, evidence]).toEqual(
         window === null
-          ? ['unexplained', undefined, undefined]
-          : ['outside_backfill_window', window, 'service'],
+          ? ['unexplained', {}]
+          : [
+              'outside_backfill_window',
+              {
+                latest_date: `${latest}T00:00:00.000Z`,
+                latest_from: 'service',
+                window_start: '2026-08-20T00:00:00.000Z',
+                window,
+              },
+            ],
       );
     },
   );
-
-  it('compares keys that share a hash', () => {
-    const byHash = new Map<number, string>();
-    let pair: readonly [string, string] | undefined;
-    for (let n = 0; pair === undefined; n++) {
-      const key = `key ${n}`;
-      const hash = hashBytes(Buffer.from(key), 0, key.length);
-      const other = byHash.get(hash);
-      if (other !== undefined) pair = [other, key];
-      byHash.set(hash, key);
-    }
-    const [a, b] = pair;
-    const [one, other, ...more] = remapRows(configOf(), {
-      v3: [
-        { id: 1, key: a },
-        { id: 2, key: b },
-      ],
-      v4: [{ id: 9, key: b }],
-    });
-    expect([one, other].map((row) => [row?.status, row?.v4_svc_id])).toEqual([
-      ['unmatched', null],
-      ['matched', 9n],
-    ]);
-    expect(more).toEqual([]);
-  });
 
   it('counts records by day, with the first and the last time of each', () => {
     const times = ['10', '08', '12', '09'].map((hour) => `1969-12-31T${hour}:00:00Z`);
@@ -468,7 +474,7 @@ describe('reasons that come from the scope', () => {
     const { db, close } = openExported(configOf(), { v3: [...dated, { id: 9 }], v4: [] });
     remapOf(db, configOf());
     const days = db
-      .prepare('SELECT day, count, earliest_ms, latest_ms FROM remap_day ORDER BY 1')
+      .prepare('select day, count, earliest_ms, latest_ms from remap_day order by 1')
       .raw()
       .all();
     close();

@@ -1,69 +1,40 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { StoredChild } from '../../src/json/stored-lists.js';
-import { type ChildRow, judgeChildren } from '../../src/match/judge-children.js';
-import { compare } from '../../src/text/rows.js';
-import { campaign } from '../support/campaign.js';
+import {
+  type ChildMember,
+  type ChildRow,
+  findNear,
+  rowsOf,
+  TwinChildren,
+} from '../../src/match/judge-children.js';
+import { describeOutcome } from '../../src/match/outcomes.js';
+import { cpuMsOf, growthOf } from './growth.js';
 
-const RUNS = campaign({ small: 400, full: 1000, soak: 20_000 });
+function judge(v3: readonly ChildMember[], v4: readonly ChildMember[]): ChildRow[] {
+  const twin = new TwinChildren(v4);
+  const judged = twin.judge(v3);
+  const unclaimed = twin.judgeUnclaimed();
+  const near = findNear([...judged, ...unclaimed]);
+  return [...rowsOf(judged, null, near), ...rowsOf(unclaimed, null, near)];
+}
 
-const part = fc.record({
-  path: fc.constantFrom('line_items', 'taxes'),
-  key: fc.option(fc.constantFrom('a', 'b', 'c', 'd', 'A'), { freq: 9 }),
-  uids: fc.tuple(fc.constantFrom(null, 'u', 'v'), fc.constantFrom(null, 'u', 'v')),
-  deleted: fc.tuple(fc.boolean(), fc.boolean()),
-});
+function lineOf({ v3, v4, outcome, evidence }: ChildRow): string {
+  const { status, reason, matchedBy } = describeOutcome(outcome);
+  return `${v3 ?? '-'}→${v4 ?? '-'} ${status}/${reason ?? matchedBy}${evidence === null ? '' : ` ${evidence}`}`;
+}
 
-/** The children of a pair whose lists hold the same keys in the same order, as they are stored: by field and id. */
-const lists = fc.array(part, { minLength: 2, maxLength: 12 }).map((drawn) => {
-  const parts = drawn.toSorted((a, b) => compare(a.path, b.path));
-  const listOf = (side: 0 | 1): StoredChild[] =>
-    parts.map(({ path, key, uids, deleted }, at) => [
-      path,
-      `${side * 100 + (path === 'taxes' ? at : at + 50)}`,
-      key,
-      uids[side],
-      deleted[side] ? 1 : 0,
-    ]);
-  return { v3: listOf(0), v4: listOf(1) };
-});
-
-function lineOf([, , v3, v4, , status, reason, by, evidence, conflict]: ChildRow): string {
-  return [`${v3 ?? '-'}→${v4 ?? '-'} ${status}/${reason ?? by}`, evidence ?? [], conflict || []]
-    .flat()
-    .join(' ');
+function listOf(gen: 3 | 4, text: string): ChildMember[] {
+  return text.split(' ').map((one) => {
+    const [id = '0', key = '', uid = '', deleted] = one.split(',');
+    const keys = { key: key || null, uid: uid || null };
+    return { gen, path: 'line_items', svcId: BigInt(id), ...keys, deleted: deleted !== undefined };
+  });
 }
 
 describe('the children of a pair', () => {
-  it(`get the same rows in any order of both lists (${RUNS} seeded cases)`, () => {
-    let inStep = 0;
-    fc.assert(
-      fc.property(lists, fc.option(fc.constant('deleted_in_v4'), { nil: null }), ({ v3, v4 }, reason) => {
-        const rows = judgeChildren(v3, v4, reason);
-        const shuffled = judgeChildren(v3, v4.toReversed(), reason);
-        expect(rows).toEqual(shuffled);
-        expect(rows.v3.map(([, , id]) => id)).toEqual(v3.map(([, id]) => id));
-        const keys = new Set(v3.map(([path, , key]) => `${path} ${key}`));
-        if (keys.size === v3.length && v3.every(([, , key]) => key !== null)) inStep += 1;
-      }),
-      { numRuns: RUNS, seed: 20261121 },
-    );
-    process.stdout.write(
-      `children of pairs: ${RUNS} lists in two orders, ${inStep} of them with each key once\n`,
-    );
-    expect(inStep).toBeGreaterThan(RUNS / 20);
-  });
-
   it('get their outcome, and the ids of their group as evidence', () => {
-    const listOf = (text: string): StoredChild[] =>
-      text.split(' ').map((one) => {
-        const [id = '', key = '', uid = '', deleted] = one.split(',');
-        return ['line_items', id, key || null, uid || null, deleted ? 1 : 0];
-      });
-    const v3 = listOf('1,a 2,a 3,b,,x 4,b 5,c 6,,u 7,E 8,F,w 9,g,,x 10,,,x');
-    const v4 = listOf('11,a 13,b,,x 14,b 15,c 16,c 17,d,u 18,e 19,f2,w 20,h,,x');
-    const rows = judgeChildren(v3, v4, null);
-    expect([...rows.v3, ...rows.v4].map(lineOf)).toEqual([
+    const v3 = listOf(3, '1,a,u 2,a,v 3,b,,x 4,b 5,c 6,,u 7,E 8,F,w 9,g,,x 10,,,x');
+    const v4 = listOf(4, '11,a,w 13,b,,x 14,b 15,c 16,c 17,d,u 18,e 19,f2,w 20,h,,x');
+    const expected = [
       '1→- ambiguous/duplicate_platform_id_v3 {"v3_svc_ids":["1","2"],"v4_svc_ids":["11"]}',
       '2→- ambiguous/duplicate_platform_id_v3 {"v3_svc_ids":["1","2"],"v4_svc_ids":["11"]}',
       '3→- deleted/superseded_in_v3 {"live_v3_svc_ids":["4"]}',
@@ -82,6 +53,44 @@ describe('the children of a pair', () => {
       '-→18 v4_only/key_changed {"v3_svc_ids":["7"]}',
       '-→19 v4_only/key_changed {"v3_svc_ids":["8"]}',
       '-→20 deleted/deleted_v4_only',
-    ]);
+    ];
+    expect(judge(v3, v4).map(lineOf)).toEqual(expected);
+    expect(judge(v3.toReversed(), v4.toReversed()).map(lineOf)).toEqual(expected);
+  });
+});
+
+type Crowd = (gen: 3 | 4, at: number) => Partial<ChildMember>;
+
+/** Children in which everything is compared with everything, unless each is looked up. */
+const CROWDS: readonly (readonly [string, Crowd])[] = [
+  ['of one key', () => ({ key: 'a' })],
+  ['of one key, deleted but for one', (_, at) => ({ key: 'a', deleted: at > 0 })],
+  ['of one key with unique ids', (_, at) => ({ key: 'a', uid: `u${at}` })],
+  ['of one folded key', (gen, at) => ({ key: `${'0'.repeat(gen)}${at % 2}` })],
+  ['of one unique id', (gen, at) => ({ key: `${gen}-${at}`, uid: 'u' })],
+  ['of the same keys in another order', (gen, at) => ({ key: `${gen === 3 ? at : -at}` })],
+];
+
+describe('many children', () => {
+  const FEW = 1000;
+  const TIMES = 8;
+  it.each(CROWDS)(`%s take time in proportion, and so do their rows (${TIMES} × ${FEW})`, (_, childOf) => {
+    const crowd = (count: number) =>
+      ([3, 4] as const).map((gen) =>
+        Array.from({ length: count }, (_unused, at): ChildMember => {
+          const plain = { path: 'line_items', key: null, uid: null, deleted: false };
+          return { gen, svcId: BigInt(at), ...plain, ...childOf(gen, at) };
+        }),
+      );
+    const [few, many] = [crowd(FEW), crowd(FEW * TIMES)];
+    const run = ([v3 = [], v4 = []]: ChildMember[][]) => judge(v3, v4);
+    const sizeOf = (rows: readonly ChildRow[]) => rows.map(lineOf).join().length;
+    expect(sizeOf(run(many))).toBeLessThan(sizeOf(run(few)) * TIMES * 1.5);
+    const growth = growthOf(
+      () => cpuMsOf(() => run(few)),
+      () => cpuMsOf(() => run(many)),
+      TIMES * 4,
+    );
+    expect(growth).toBeLessThan(TIMES * 4);
   });
 });

@@ -1,4 +1,4 @@
-import type { Thing } from '../support/exported.js';
+import type { Thing } from './exported.js';
 
 /**
  * The contract's matching table for one pair of lists, by nested loops, written without a look at the SQL.
@@ -46,7 +46,8 @@ export function oracleLines(v3: readonly Thing[], v4: readonly Thing[], rules: O
           : 'unexplained';
     const final = text === 'unmatched/open' ? `unmatched/${why()}` : text;
     lines.push(`${a.id}→${twin?.id ?? '-'} ${final}${by}`);
-    lines.push(...childrenOfV3(a, twin, final, rules));
+    // children of merged records are cases of the join table
+    if (!by.endsWith(' merged')) lines.push(...childrenOfV3(a, twin, final, rules));
   }
   for (const [at, b] of v4.entries()) {
     const text = outcomes4[at];
@@ -97,10 +98,11 @@ function outcomeOf<T extends Item>(
   let twin: T | undefined;
   let by = '';
   if (!a.deleted && live3.length > 1) {
-    const rivals = live3.filter(({ uid }) => uid === a.uid);
-    if (sameUid.length !== 1 || rivals.length !== 1) return none('ambiguous/duplicate_platform_id_v3');
-    [twin] = sameUid;
-    by = ' by uid';
+    twin = sharedTwin(a, candidates);
+    if (twin === undefined) return none('ambiguous/duplicate_platform_id_v3');
+    if (candidates.length > 1 || (a.uid != null && a.uid === twin.uid)) by = ' by uid';
+    const sharers = live3.filter((other) => sharedTwin(other, candidates) === twin);
+    if (sharers.length > 1) by += ' merged';
   } else if (candidates.length > 1) {
     if (sameUid.length !== 1) return none('ambiguous/duplicate_platform_id_v4');
     [twin] = sameUid;
@@ -115,6 +117,17 @@ function outcomeOf<T extends Item>(
       ? 'deleted/deleted_in_v4'
       : 'matched';
   return { text, twin, by };
+}
+
+/** The twin of a live record beside other live ones. */
+function sharedTwin<T extends Item>(a: T, candidates: readonly T[]): T | undefined {
+  const [first, ...more] = candidates;
+  if (more.length > 0) {
+    const same = candidates.filter(({ uid }) => uid != null && uid === a.uid);
+    return same.length === 1 ? same[0] : undefined;
+  }
+  const differs = a.uid != null && first?.uid != null && a.uid !== first.uid;
+  return differs ? undefined : first;
 }
 
 function leftOver<T extends Item>(b: T, all3: readonly T[], all4: readonly T[], rules: OracleRules): string {
@@ -144,7 +157,7 @@ function childrenOfV3(a: Thing, twin: Thing | undefined, outcome: string, rules:
   const lines = twin === undefined ? own.map((kid) => `${kid.id}→- x`) : oracleLines(own, others, inside);
   return lines.map((line) => {
     const [ids = '', rest = ''] = line.split(/ (.*)/su);
-    const by = rest.endsWith(' by uid') ? ' by uid' : '';
+    const by = / by uid( merged)?$/.test(rest) ? ' by uid' : '';
     return `child ${ids} ${outcome === 'matched' ? rest : inherited(outcome) + by}`;
   });
 }

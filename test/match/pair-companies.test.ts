@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { NamedCompanyPair } from '../../src/domain.js';
 import { type CompanyEvidence, type PairingInput, pairCompanies } from '../../src/match/pair-companies.js';
-import { campaign } from '../support/campaign.js';
+import { campaignSize } from '../support/campaign.js';
 import { type ListedInput, oraclePairing } from './pairing-oracle.js';
 
 interface Given {
@@ -18,8 +18,8 @@ interface Given {
   readonly unread?: readonly ('v3' | 'v4')[];
 }
 
-function named(region: string, v3: number, v4: number): NamedCompanyPair {
-  return { line: 2, region, v3CompanyId: BigInt(v3), v4CompanyId: BigInt(v4) };
+function named(region: string, v3: number, v4: number | null): NamedCompanyPair {
+  return { line: 2, region, v3CompanyId: BigInt(v3), v4CompanyId: v4 === null ? null : BigInt(v4) };
 }
 
 function inputOf({
@@ -44,6 +44,7 @@ function inputOf({
         v3: a,
         v4: b,
         shared: comparable,
+        sampled: comparable,
         comparable,
         agreeing,
         smallerKeys,
@@ -59,7 +60,7 @@ function countsOf(counts: Record<number, number> = {}): Map<number, number> {
   return new Map(Object.entries(counts).map(([row, count]) => [Number(row), count]));
 }
 
-const ORACLE_RUNS = campaign({ small: 700, full: 2000, soak: 50_000 });
+const ORACLE_RUNS = campaignSize({ small: 700, full: 2000, soak: 50_000 });
 
 /** Few companies, ids that meet, and evidence around every threshold. */
 const PAIRINGS: fc.Arbitrary<ListedInput> = fc
@@ -76,7 +77,7 @@ const PAIRINGS: fc.Arbitrary<ListedInput> = fc
       ),
       { selector: ([a, b]) => `${a}-${b}`, maxLength: 6 },
     ),
-    mode: fc.constantFrom('auto' as const, 'auto' as const, 'overlap' as const, 'same_id' as const),
+    mode: fc.constantFrom('auto' as const, 'auto' as const, 'auto' as const, 'same_id' as const),
     named: fc.uniqueArray(fc.tuple(fc.nat(3), fc.nat(3)), {
       comparator: ([a, b], [c, d]) => a === c || b === d,
       maxLength: 2,
@@ -88,8 +89,9 @@ const PAIRINGS: fc.Arbitrary<ListedInput> = fc
     isCounted: fc.integer({ min: 0, max: 3 }),
     unread: fc.subarray(['v3' as const, 'v4' as const]),
     isNamed: fc.boolean(),
+    isAbsent: fc.integer({ min: 0, max: 3 }),
   })
-  .map(({ v3, v4, evidence, mode, unread, uncounted, isCounted, isNamed, named: pairs }) =>
+  .map(({ v3, v4, evidence, mode, unread, uncounted, isCounted, isNamed, isAbsent, named: pairs }) =>
     inputOf({
       uncounted: isCounted > 0 ? {} : uncounted,
       v3,
@@ -101,7 +103,8 @@ const PAIRINGS: fc.Arbitrary<ListedInput> = fc
         .map(([a, b, agreeing, differing, keys]) => [a, b, agreeing, agreeing + differing, keys]),
       named: pairs.flatMap(([a, b]) => {
         const [region = '', id] = v3[a]?.split(':') ?? [];
-        return isNamed && id !== undefined && v4[b] !== undefined ? [named(region, Number(id), v4[b])] : [];
+        if (!isNamed || id === undefined || v4[b] === undefined) return [];
+        return [named(region, Number(id), isAbsent === 0 ? null : v4[b])];
       }),
     }),
   );
@@ -111,7 +114,7 @@ describe('pairing companies', () => {
     const row = fc.tuple(fc.nat(4), fc.nat(4), fc.nat(30), fc.nat(30));
     const arbitrary = fc.record({
       evidence: fc.uniqueArray(row, { selector: ([a, b]) => `${a}-${b}`, maxLength: 25 }),
-      mode: fc.constantFrom('auto' as const, 'overlap' as const, 'same_id' as const),
+      mode: fc.constantFrom('auto' as const, 'same_id' as const),
       unread: fc.subarray(['v3' as const, 'v4' as const]),
       ids: fc.uniqueArray(fc.integer({ min: 1, max: 8 }), { minLength: 5, maxLength: 5 }),
     });

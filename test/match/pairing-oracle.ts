@@ -14,12 +14,22 @@ export function oraclePairing(input: ListedInput): {
   readonly v3: Record<number, Row>;
   readonly v4: Record<number, Row4>;
 } {
-  const { v3, v4, evidence, mode } = input;
+  const { v3, v4, mode } = input;
+  const isAbsent = (id: number) =>
+    v3.some(
+      (a) =>
+        a.id === id &&
+        input.named.some(
+          (pair) => pair.v4CompanyId === null && pair.region === a.region && pair.v3CompanyId === a.companyId,
+        ),
+    );
+  const evidence = input.evidence.filter((row) => !isAbsent(row.v3));
   const numbers = (a: CompanySide, b: CompanySide): CompanyEvidence =>
     evidence.find((row) => row.v3 === a.id && row.v4 === b.id) ?? {
       v3: a.id,
       v4: b.id,
       shared: 0,
+      sampled: 0,
       comparable: 0,
       agreeing: 0,
       smallerKeys: 0,
@@ -36,7 +46,12 @@ export function oraclePairing(input: ListedInput): {
       (pair) =>
         pair.region === a.region && pair.v3CompanyId === a.companyId && pair.v4CompanyId === b.companyId,
     );
-  const isNamed3 = (a: CompanySide) => v4.some((b) => isFile(a, b));
+  // a company that is not in V4 takes no part
+  const isGone = (a: CompanySide) =>
+    input.named.some(
+      (pair) => pair.region === a.region && pair.v3CompanyId === a.companyId && pair.v4CompanyId === null,
+    );
+  const isNamed3 = (a: CompanySide) => isGone(a) || v4.some((b) => isFile(a, b));
   const isNamed4 = (b: CompanySide) => v3.some((a) => isFile(a, b));
 
   // "where agreeing keys are under 1 % of the smaller side's keys (chance)"
@@ -45,15 +60,29 @@ export function oraclePairing(input: ListedInput): {
 
   // "each is the other's best by agreeing keys, at least half of their comparable shared keys agree, and the
   // runner-up on either side has less than half as many": over all companies, whatever became of them
+  const isBest = (a: CompanySide, b: CompanySide) =>
+    v4.every((other) => agreeing(a, other) <= agreeing(a, b)) &&
+    v3.every((other) => agreeing(other, b) <= agreeing(a, b));
+  // "companies that already have a clear pair are no runners-up"
+  const clear = new Set<string>();
+  const has3 = (a: CompanySide) => isNamed3(a) || v4.some((b) => clear.has(`${a.id} ${b.id}`));
+  const has4 = (b: CompanySide) => isNamed4(b) || v3.some((a) => clear.has(`${a.id} ${b.id}`));
   const isClear = (a: CompanySide, b: CompanySide) =>
     isMoreThanChance(a, b) &&
     agreeing(a, b) >= numbers(a, b).comparable / 2 &&
+    isBest(a, b) &&
     hidden3(a) < agreeing(a, b) / 2 &&
     hidden4(b) < agreeing(a, b) / 2 &&
-    v4.every((other) => other === b || agreeing(a, other) < agreeing(a, b) / 2) &&
-    v3.every((other) => other === a || agreeing(other, b) < agreeing(a, b) / 2);
-  const isOverlap = (a: CompanySide, b: CompanySide) =>
-    mode !== 'same_id' && !isNamed3(a) && !isNamed4(b) && isClear(a, b);
+    v4.every((other) => other === b || has4(other) || agreeing(a, other) < agreeing(a, b) / 2) &&
+    v3.every((other) => other === a || has3(other) || agreeing(other, b) < agreeing(a, b) / 2);
+  for (let before = -1; mode !== 'same_id' && before !== clear.size; ) {
+    before = clear.size;
+    const next = v3.flatMap((a) =>
+      v4.flatMap((b) => (!has3(a) && !has4(b) && isClear(a, b) ? [`${a.id} ${b.id}`] : [])),
+    );
+    for (const pair of next) clear.add(pair);
+  }
+  const isOverlap = (a: CompanySide, b: CompanySide) => clear.has(`${a.id} ${b.id}`);
   const isProven3 = (a: CompanySide) => v4.some((b) => isOverlap(a, b));
   const isProven4 = (b: CompanySide) => v3.some((a) => isOverlap(a, b));
 
@@ -69,9 +98,10 @@ export function oraclePairing(input: ListedInput): {
         v4.every((other) => agreeing(a, other) === 0) &&
         v3.every((other) => agreeing(other, b) === 0) &&
         numbers(a, b).comparable === 0;
-  const bears = (b: CompanySide) => v3.filter((a) => a.companyId === b.companyId && !isProven3(a));
+  const bears = (b: CompanySide) =>
+    v3.filter((a) => a.companyId === b.companyId && !isProven3(a) && !isGone(a));
   const isClaimed = (a: CompanySide, b: CompanySide) =>
-    mode !== 'overlap' && bears(b).includes(a) && !isNamed3(a) && !isNamed4(b) && !isProven4(b);
+    bears(b).includes(a) && !isNamed3(a) && !isNamed4(b) && !isProven4(b);
   const isSameId = (a: CompanySide, b: CompanySide) =>
     isClaimed(a, b) && bears(b).length === 1 && mayDecide(a, b);
 
@@ -86,6 +116,7 @@ export function oraclePairing(input: ListedInput): {
     return isSameId(a, b) ? 'same_id' : null;
   };
   const rows3 = v3.map((a): [number, Row] => {
+    if (isGone(a)) return [a.id, { v4: null, matchedBy: 'file' }];
     const twin = v4.find((b) => by(a, b) !== null);
     if (twin !== undefined) return [a.id, { v4: twin.id, matchedBy: String(by(a, twin)) }];
     return [

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SvcError } from '../../src/errors.js';
 import { buildRemap } from '../../src/match/build-remap.js';
-import { configOf, openExported, type Thing } from '../support/exported.js';
-import { remapOf } from '../support/remap-rows.js';
+import { configOf, openExported, remapOf, type Thing } from './exported.js';
 
 const KIDS = [1, 2, 3].map((id) => ({ id, key: `k${id}` }));
 
@@ -21,6 +20,7 @@ describe('building a remap that is stopped', () => {
     const config = configOf({ companies: { match: 'same_id', include: [], exclude: [] } });
     const { db, close } = openExported(config, { v3, v4 });
     const before = remapOf(db, config);
+    const stored = db.prepare('select * from remap_entry order by id').all();
     const build = (throwIfStopped: () => void) =>
       buildRemap({ db, config, named: [], clock: { now: () => 0 }, onProgress: () => {}, throwIfStopped });
     let asked = 0;
@@ -38,7 +38,7 @@ describe('building a remap that is stopped', () => {
       };
       expect(() => build(stop)).toThrow(stopped);
       expect(db.inTransaction).toBe(false);
-      expect(db.prepare('SELECT * FROM remap_entry ORDER BY id').all()).toEqual(before);
+      expect(db.prepare('select * from remap_entry order by id').all()).toEqual(stored);
     }
     expect(remapOf(db, config)).toEqual(before);
     close();

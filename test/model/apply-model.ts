@@ -1,201 +1,179 @@
-import type { ApplyContext } from '../../src/apply/context.js';
-import { findEarlier, needsLookUp, unfinishedNotes } from '../../src/apply/engine/judge-table.js';
-import { isFinished } from '../../src/apply/plan.js';
-import type { SqliteTarget } from '../../src/config/apply-targets.js';
-import {
-  applyForeign,
-  type Disk,
-  type Entry,
-  type Foreign,
-  factsOf,
-  type ModelUnit,
-  withUnit,
-} from './apply-state.js';
+/**
+ * A model of apply on one column: what each transaction does to the rows, and what an application does between them.
+ * The ids of the records swap places, so a V4 id always looks like a V3 id.
+ */
 
-/** A process that applies or takes back, how far it comes, and what another program does meanwhile. */
-export interface Session {
-  readonly command: 'apply' | 'again' | 'undo';
-  /** The run: a new one's name, or the one to take back. */
-  readonly run: string;
-  /** It dies before this transaction, counted from 0; null: it lives. */
-  readonly dieBefore: number | null;
-  /** What another program does before a transaction. */
-  readonly foreign: { readonly before: number; readonly write: Foreign } | null;
+export interface ModelRow {
+  /** The record that the row means, as its application knows. */
+  readonly record: number;
+  readonly c: number;
+  readonly v3: number | null;
+  readonly v4: number | null;
+  /** A V4 id that an undo left in a column of V3 ids, and named. */
+  readonly isStray: boolean;
 }
 
-/** Mistakes that the model can be made with. */
-export type Fault =
-  /** A batch and the progress in the ledger are two transactions. */
-  | 'progress_apart'
-  /** A second run looks at rows that have an entry. */
-  | 'ledger_ignored'
-  /** Rows are changed whatever they hold by now. */
-  | 'unguarded';
-
-/** What the model is made of: the product's own decisions, and what maps to what. */
-export interface Subject {
-  readonly target: SqliteTarget;
-  readonly contextOf: (again: boolean) => ApplyContext;
-  /** The V4 id by the product's look-up; null: the value stays. */
-  readonly twinOf: (value: number) => number | null;
-  readonly batchRows: number;
-  readonly fault: Fault | null;
+export interface World {
+  readonly rows: readonly ModelRow[];
+  readonly state: 'none' | 'writing' | 'written' | 'switching' | 'switched' | 'undoing';
+  readonly hasV4: boolean;
+  readonly hasV3: boolean;
+  /** Loaded values; null: there is no crosswalk. */
+  readonly crosswalk: readonly number[] | null;
 }
 
-/** A transaction: the disk after it, and the disk that the next one begins from. */
-type Step = (disk: Disk) => Disk;
+/** Guards that a test takes away. */
+export type Fault = 'write after switch' | 'switch what came since' | 'switch twice' | 'switch back twice';
 
-/** The disk before each transaction of a session, and after the last one. */
-export interface Played {
-  readonly trace: readonly Disk[];
-  /** False where it died. */
-  readonly isComplete: boolean;
+export type Action =
+  /** Commands that are killed after some of their transactions. */
+  | { readonly kind: 'write' | 'switch' | 'undo'; readonly steps: number }
+  | { readonly kind: 'insert'; readonly record: number }
+  | { readonly kind: 'change'; readonly row: number; readonly record: number };
+
+export const STEPS = { write: 4, switch: 2, undo: 5 } as const;
+
+/** Records by number: V3 id, V4 id. */
+export type Ids = readonly (readonly [v3: number, v4: number])[];
+
+function idOf(ids: Ids, record: number, generation: 'v3' | 'v4'): number {
+  const pair = ids[record];
+  if (pair === undefined) throw new Error(`There is no record ${record}.`);
+  return generation === 'v3' ? pair[0] : pair[1];
 }
 
-export function playSession(subject: Subject, start: Disk, session: Session): Played {
-  const process =
-    session.command === 'undo' ? undoing(subject, start, session) : applying(subject, start, session);
-  const trace: Disk[] = [];
-  let disk = start;
-  let next = process.next(disk);
-  for (let at = 0; next.done !== true; at += 1) {
-    if (session.foreign?.before === at) disk = applyForeign(disk, session.foreign.write);
-    trace.push(disk);
-    if (session.dieBefore === at) return { trace, isComplete: false };
-    disk = next.value(disk);
-    next = process.next(disk);
+function v4Of(ids: Ids, v3: number): number | null {
+  return ids.find(([id]) => id === v3)?.[1] ?? null;
+}
+
+/** What the column of a world holds, and what its application writes. */
+function generationOf({ state }: World): 'v3' | 'v4' {
+  return state === 'switched' ? 'v4' : 'v3';
+}
+
+/** The world after an action; null if it is refused or impossible. */
+export function act(world: World, action: Action, ids: Ids, fault: Fault | null = null): World | null {
+  switch (action.kind) {
+    case 'write':
+      return write(world, action.steps, ids, fault);
+    case 'switch':
+      return switchColumn(world, action.steps, ids, fault);
+    case 'undo':
+      return undo(world, action.steps, fault);
+    case 'insert': {
+      const c = idOf(ids, action.record, generationOf(world));
+      return {
+        ...world,
+        rows: [...world.rows, { record: action.record, c, v3: null, v4: null, isStray: false }],
+      };
+    }
+    case 'change': {
+      if (world.rows[action.row] === undefined) return null;
+      const c = idOf(ids, action.record, generationOf(world));
+      const change = (row: ModelRow) => ({ ...row, record: action.record, c, isStray: false });
+      return { ...world, rows: world.rows.map((row, at) => (at === action.row ? change(row) : row)) };
+    }
   }
-  return { trace: [...trace, disk], isComplete: true };
 }
 
-/** The transactions of an apply. It decides by what it saw at its start, and by the ledger after each of them. */
-function* applying(subject: Subject, start: Disk, { command, run }: Session): Generator<Step, void, Disk> {
-  const context = subject.contextOf(command === 'again');
-  const units = start.units.filter(({ state }) => state !== 'undone');
-  const facts = units.map((unit) => factsOf(subject.target, unit));
-  if (unfinishedNotes(context, subject.target, facts).length > 0) return;
-  const { earlier } = findEarlier(context, subject.target, facts);
-  const since = unentered(subject, start, units).length;
-  const found = { ...earlier, since };
-  if (isFinished(found, context.policy.again)) return;
-  const open = units.find(({ state }) => state === 'working');
-  const name = open?.run ?? run;
-  let disk = start;
-  if (open === undefined) {
-    const [id] = subject.target.ids;
-    const takes = id !== undefined && needsLookUp(context, { runs: facts, earlier: found }, id);
-    disk = yield (now) => begin(subject, now, name, takes ? units : null);
+function write(world: World, steps: number, ids: Ids, fault: Fault | null): World | null {
+  const isRefused = world.state === 'switched' && fault !== 'write after switch';
+  // An undo named the strays: nobody writes before they are repaired.
+  if (isRefused || world.state === 'undoing' || world.rows.some(({ isStray }) => isStray)) return null;
+  let now: World = { ...world, state: world.state === 'none' ? 'writing' : world.state };
+  if (steps >= 2) {
+    const values = new Set([...(now.crosswalk ?? []), ...now.rows.map(({ c }) => c)]);
+    now = { ...now, crosswalk: [...values].sort((a, b) => a - b) };
   }
-  for (;;) {
-    const unit = unitOf(disk, name);
-    if (unit.done >= unit.total) break;
-    const batch = { from: unit.done, until: Math.min(unit.done + subject.batchRows, unit.total) };
-    if (subject.fault === 'progress_apart') disk = yield (now) => changeRows(subject, now, name, batch);
-    disk = yield (now) => {
-      const after = subject.fault === 'progress_apart' ? now : changeRows(subject, now, name, batch);
-      return withUnit(after, { ...unitOf(after, name), done: batch.until });
-    };
+  if (steps >= 3) now = { ...now, hasV4: true };
+  if (steps >= 4) {
+    const state = now.state === 'switching' ? 'switching' : 'written';
+    now = { ...now, state, rows: now.rows.map((row) => ({ ...row, v4: v4Of(ids, row.c) })) };
   }
-  yield (now) => finish(now, name);
+  return now;
 }
 
-function unitOf({ units }: Disk, run: string): ModelUnit {
-  const found = units.find((unit) => unit.run === run);
-  if (found === undefined) throw new Error(`no run ${run}`);
-  return found;
+function switchColumn(world: World, steps: number, ids: Ids, fault: Fault | null): World | null {
+  const { state, rows } = world;
+  const canRun =
+    state === 'written' || state === 'switching' || (state === 'switched' && fault === 'switch twice');
+  if (!canRun) return null;
+  const prepared: World = { ...world, state: 'switching', hasV3: true };
+  if (steps === 1) return prepared;
+  const isRight = rows.every(({ c, v4 }) => v4 === v4Of(ids, c) && world.crosswalk?.includes(c) === true);
+  if (!isRight && fault === null) return null;
+  const move = (row: ModelRow): ModelRow =>
+    row.v4 !== null && (row.v3 === null || fault === 'switch twice') ? { ...row, v3: row.c, c: row.v4 } : row;
+  return { ...prepared, state: 'switched', rows: rows.map(move) };
 }
 
-/** Rows that no run has entered. */
-function unentered({ fault }: Subject, { cells }: Disk, units: readonly ModelUnit[]): [number, number][] {
-  const entered = new Set(units.flatMap(({ entries }) => entries.map(({ key }) => key)));
-  return [...cells]
-    .filter(([key]) => fault === 'ledger_ignored' || !entered.has(key))
-    .map(([key, { value }]) => [key, value]);
+function undo(world: World, steps: number, fault: Fault | null): World | null {
+  const { state } = world;
+  if (state === 'none') return null;
+  const isSwitched = state === 'switched' || (state === 'undoing' && fault === 'switch back twice');
+  const back = (row: ModelRow): ModelRow => {
+    if (row.v3 !== null && row.c === row.v4) return { ...row, c: row.v3, v3: null, isStray: false };
+    return state === 'switched' ? { ...row, isStray: true } : row;
+  };
+  const hasV3 = state === 'switched' || state === 'switching' || state === 'undoing';
+  let now: World = {
+    ...world,
+    state: hasV3 ? 'undoing' : 'writing',
+    rows: isSwitched && world.hasV3 && world.hasV4 ? world.rows.map(back) : world.rows,
+  };
+  if (steps >= 2) now = { ...now, hasV4: false, rows: now.rows.map((row) => ({ ...row, v4: null })) };
+  if (steps >= 3 && hasV3)
+    now = { ...now, hasV3: false, rows: now.rows.map((row) => ({ ...row, v3: null })) };
+  if (steps >= 4) now = { ...now, crosswalk: null };
+  if (steps >= 5) now = { ...now, state: 'none' };
+  return now;
 }
 
-/** Enters every change. `units`: the runs whose rows are left alone; null: nothing is taken. */
-function begin(subject: Subject, disk: Disk, run: string, units: readonly ModelUnit[] | null): Disk {
-  const entries: Entry[] = [];
-  for (const [key, old] of units === null ? [] : unentered(subject, disk, units)) {
-    const twin = subject.twinOf(old);
-    if (twin !== null) entries.push({ id: entries.length + 1, key, old, new: twin });
+/** The first row whose cell is not the id of its record. */
+export function findWrong(world: World, ids: Ids): ModelRow | undefined {
+  const generation = generationOf(world);
+  return world.rows.find(({ record, c, isStray }) => !isStray && c !== idOf(ids, record, generation));
+}
+
+export interface Path {
+  readonly world: World;
+  readonly actions: readonly Action[];
+}
+
+/** Every world that can be reached with at most `depth` actions and `mostRows` rows, each by a shortest path. */
+export function explore(
+  start: World,
+  ids: Ids,
+  {
+    depth,
+    mostRows,
+    fault = null,
+  }: { readonly depth: number; readonly mostRows: number; readonly fault?: Fault | null },
+): Path[] {
+  const seen = new Set([JSON.stringify(start)]);
+  const paths: Path[] = [{ world: start, actions: [] }];
+  for (const { world, actions } of paths) {
+    if (actions.length === depth) continue;
+    for (const action of actionsIn(world, ids, mostRows)) {
+      const next = act(world, action, ids, fault);
+      if (next === null) continue;
+      const key = JSON.stringify(next);
+      if (seen.has(key)) continue;
+      seen.add(key);
+      paths.push({ world: next, actions: [...actions, action] });
+    }
   }
-  const total = entries.length;
-  const unit = { run, state: 'working', done: 0, total, changed: 0, skipped: 0, entries } as const;
-  return { ...disk, units: [...disk.units, unit] };
+  return paths;
 }
 
-/** Changes the rows of a batch that hold their old ids; entries of the others leave the ledger. */
-function changeRows(
-  { fault }: Subject,
-  disk: Disk,
-  run: string,
-  { from, until }: { readonly from: number; readonly until: number },
-): Disk {
-  const cells = new Map(disk.cells);
-  const unit = unitOf(disk, run);
-  const kept = unit.entries.filter((entry) => {
-    if (entry.id <= from || entry.id > until) return true;
-    const cell = cells.get(entry.key);
-    if (cell === undefined || (cell.value !== entry.old && fault !== 'unguarded')) return false;
-    cells.set(entry.key, { ...cell, value: entry.new, mapped: cell.mapped + 1 });
-    return true;
-  });
-  const skipped = unit.skipped + unit.entries.length - kept.length;
-  return withUnit({ ...disk, cells }, { ...unit, entries: kept, skipped });
-}
-
-function finish(disk: Disk, run: string): Disk {
-  const unit = unitOf(disk, run);
-  return withUnit(disk, { ...unit, state: 'done', changed: unit.entries.length });
-}
-
-/** The transactions of an undo. */
-function* undoing(subject: Subject, start: Disk, { run }: Session): Generator<Step, void, Disk> {
-  const found = start.units.find((unit) => unit.run === run && unit.state !== 'undone');
-  if (found === undefined) return;
-  let disk = yield (now) => beginUndo(now, run);
-  for (let { done } = unitOf(disk, run); done > 0; { done } = unitOf(disk, run)) {
-    const batch = { from: Math.max(0, done - subject.batchRows), until: done };
-    disk = yield (now) => restoreRows(now, run, batch);
-  }
-  yield (now) => finishUndo(now, run);
-}
-
-/** Entries that were not carried out leave the ledger. */
-function beginUndo(disk: Disk, run: string): Disk {
-  const unit = unitOf(disk, run);
-  if (unit.state !== 'working') return withUnit(disk, { ...unit, state: 'undoing' });
-  const entries = unit.entries.filter(({ id }) => id <= unit.done);
-  return withUnit(disk, { ...unit, state: 'undoing', total: unit.done, entries });
-}
-
-/** Restores the rows of a batch, the last one first, that hold what the run wrote; their entries leave the ledger. */
-function restoreRows(
-  disk: Disk,
-  run: string,
-  { from, until }: { readonly from: number; readonly until: number },
-): Disk {
-  const cells = new Map(disk.cells);
-  const unit = unitOf(disk, run);
-  const entries = unit.entries.filter((entry) => {
-    const cell = cells.get(entry.key);
-    if (entry.id <= from || entry.id > until || cell?.value !== entry.new) return true;
-    cells.set(entry.key, { ...cell, value: entry.old, mapped: cell.mapped - 1 });
-    return false;
-  });
-  return withUnit({ ...disk, cells }, { ...unit, entries, done: from });
-}
-
-/** Entries of rows that are gone leave the ledger; others say what is left. */
-function finishUndo(disk: Disk, run: string): Disk {
-  const unit = unitOf(disk, run);
-  const entries = unit.entries.filter(({ key }) => disk.cells.has(key));
-  const isUndone = entries.length === 0;
-  return withUnit(disk, {
-    ...unit,
-    entries,
-    state: isUndone ? 'undone' : 'done',
-    done: isUndone ? 0 : unit.total,
-  });
+function actionsIn({ rows }: World, ids: Ids, mostRows: number): Action[] {
+  const commands = (['write', 'switch', 'undo'] as const).flatMap((kind) =>
+    Array.from({ length: STEPS[kind] }, (_, at): Action => ({ kind, steps: at + 1 })),
+  );
+  const records = ids.map((_, record) => record);
+  const inserts = rows.length < mostRows ? records.map((record): Action => ({ kind: 'insert', record })) : [];
+  const changes = rows.flatMap((_, row) =>
+    records.map((record): Action => ({ kind: 'change', row, record })),
+  );
+  return [...commands, ...inserts, ...changes];
 }

@@ -1,14 +1,20 @@
-import { begin, decide } from '../../src/export/decide-page.js';
-import type { ErrorOutcome, PageOutcome, ReadingRules } from '../../src/export/passes.js';
+import {
+  beginReading,
+  type ErrorOutcome,
+  nextStep,
+  type PageOutcome,
+  type ReadingRules,
+  type Step,
+} from '../../src/export/walk.js';
 import type { StreamRow } from '../../src/store/streams.js';
 
 /** What decides: the product's own functions, or a faulty version of them. */
 export interface Subject {
-  readonly begin: typeof begin;
-  readonly decide: typeof decide;
+  readonly begin: typeof beginReading;
+  readonly decide: typeof nextStep;
 }
 
-export const PRODUCT: Subject = { begin, decide };
+export const PRODUCT: Subject = { begin: beginReading, decide: nextStep };
 
 /** One service and one client. */
 export interface Variant {
@@ -88,7 +94,6 @@ export interface State {
 export type Action =
   | { readonly kind: 'begin'; readonly nowMs: number }
   | { readonly kind: 'save'; readonly flight: Flight; readonly nowMs: number }
-  | { readonly kind: 'drop'; readonly nowMs: number }
   | { readonly kind: 'crash' };
 
 export interface Move {
@@ -126,7 +131,6 @@ export function movesFrom(state: State, variant: Variant, subject: Subject): Mov
 function clientMoves(state: State, variant: Variant, subject: Subject): Move[] {
   if (!state.isRunning) return beginRun(state, variant, subject);
   if (state.flight !== null) return [save(state, state.flight, variant, subject)];
-  if (state.row.position.phase === 'drop') return [drop(state, variant, subject)];
   return fetches(state, variant).map((next) => ({ state: next, action: null, violation: null }));
 }
 
@@ -170,7 +174,7 @@ function mutations(state: State, { cursors }: Variant): Move[] {
 
 /** Every answer to the request the row asks for: the true one, and faults where some are left. */
 function fetches(state: State, variant: Variant): State[] {
-  const { cursor } = state.row.position;
+  const { cursor } = state.row;
   const flight = (answer: Flight['answer']): Flight => {
     return { askedMs: state.time + variant.clockOff, answer, snapshot: state.service };
   };
@@ -188,7 +192,7 @@ function fetches(state: State, variant: Variant): State[] {
 }
 
 function pageOf({ service, row, time }: State, { cursors, pageSize, counts, dates }: Variant): ModelPage {
-  const { cursor, since } = row.position;
+  const { cursor, since } = row;
   const from = since === null ? -Infinity : Date.parse(since);
   const list = service.filter(({ version }) => dates === 'none' || version >= from);
   const start = cursor === null ? 0 : placeOf(list, cursor, cursors);
@@ -213,27 +217,33 @@ function save(state: State, flight: Flight, variant: Variant, subject: Subject):
   const saved = { ...state, flight: null };
   const { answer, askedMs } = flight;
   if ('code' in answer) {
-    const outcome = { kind: 'error', askedMs, nowMs, ...answer, sentence: 'It broke.' } as const;
+    const holdsRecords = state.stored.size > 0;
+    const outcome = {
+      kind: 'error',
+      askedMs,
+      nowMs,
+      ...answer,
+      sentence: 'It broke.',
+      holdsRecords,
+    } as const;
     return { ...settle(saved, subject.decide(state.row, outcome, variant.rules), variant), action };
   }
-  const { position } = state.row;
   const { stored, outcome } = storePage(state, answer, askedMs, nowMs, variant);
   const cursors = answer.next === null ? state.cursors : new Set([...state.cursors, answer.next]);
   const promised = promisedBy(state, answer, variant) ? flight.snapshot : state.promised;
   const step = subject.decide(state.row, outcome, variant.rules);
   const next = settle({ ...saved, stored, cursors, promised }, step, variant);
-  const hasEnded = step.row.position.passWalk !== position.passWalk || step.row.state !== 'running';
+  const hasEnded = step.row.walk !== state.row.walk || step.row.state !== 'running';
   const isEarly = hasEnded && step.row.state !== 'failed' && !answer.isEnd;
   return { ...next, action, violation: isEarly ? 'a pass ended before the end of the list' : next.violation };
 }
 
 /**
- * Whether a page dates what is promised: the first page of a pass, and with sweeps the last page of a full walk, since
+ * Whether a page dates what is promised: the first page of a walk, and with sweeps the last page of a full walk, since
  * what changed during it is caught by the sweep.
  */
-function promisedBy({ row: { position } }: State, { isEnd }: ModelPage, { rules }: Variant): boolean {
-  const isStart = position.cursor === null && position.walk === position.passWalk;
-  return isStart || (rules.sweeps && isEnd && position.phase !== 'sweep');
+function promisedBy({ row }: State, { isEnd }: ModelPage, { rules }: Variant): boolean {
+  return row.cursor === null || (rules.sweeps && isEnd && row.phase !== 'sweep');
 }
 
 /** The store in miniature, see `prepareSaveRecords`; the replays hold it against the real one. */
@@ -244,22 +254,16 @@ function storePage(
   nowMs: number,
   { dates }: Variant,
 ): { stored: Map<number, Stored>; outcome: PageOutcome } {
-  const { walk, keepFrom, passWalk, previous, cursor } = row.position;
   const stored = new Map(before);
-  const tally = { unique: 0, duplicates: 0, passUnique: 0, passCommon: 0, fresh: 0, changed: 0 };
+  const tally = { unique: 0, fresh: 0, changed: 0 };
   for (const { id, version } of page.records) {
-    const known = stored.get(id);
-    const seen = known?.walk ?? -1;
-    const wins = known === undefined || seen < keepFrom || dates === 'none' || version >= known.version;
-    if (seen < keepFrom) tally.unique += 1;
-    else tally.duplicates += 1;
-    if (seen < passWalk) tally.passUnique += 1;
-    if (seen < passWalk && previous !== null && seen >= previous.walk) tally.passCommon += 1;
-    if (seen < walk) tally.fresh += 1;
-    if (wins && version !== known?.version) tally.changed += 1;
-    stored.set(id, { version: wins ? version : known.version, walk });
+    const seen = stored.get(id)?.walk ?? -1;
+    if (seen < row.readingWalk) tally.unique += 1;
+    if (seen < row.walk) tally.fresh += 1;
+    if (version !== stored.get(id)?.version) tally.changed += 1;
+    stored.set(id, { version, walk: row.walk });
   }
-  const versions = dates === 'none' || cursor !== null ? [] : page.records.map(({ version }) => version);
+  const versions = dates === 'none' ? [] : page.records.map(({ version }) => version);
   const outcome: PageOutcome = {
     kind: 'page',
     askedMs,
@@ -267,32 +271,24 @@ function storePage(
     servedMs: page.servedMs,
     latestUpdateMs: versions.length === 0 ? null : Math.max(...versions),
     ...tally,
+    objects: page.records.length,
     rejected: 0,
-    isEmpty: page.records.length === 0,
-    excluded: 0,
-    excludedSum: 0,
+    excluded: { objects: 0, unique: 0, fresh: 0 },
     totalCount: page.totalCount,
-
     next: page.next,
     cursorRepeats: page.next !== null && cursors.has(page.next),
   };
   return { stored, outcome };
 }
 
-/** One transaction: the records of older readings go. */
-function drop(state: State, variant: Variant, subject: Subject): Move {
-  const nowMs = state.time + variant.clockOff;
-  const { keepFrom } = state.row.position;
-  const stored = new Map([...state.stored].filter(([, { walk }]) => walk >= keepFrom));
-  const step = subject.decide(state.row, { kind: 'dropped', nowMs }, variant.rules);
-  return { ...settle({ ...state, stored }, step, variant), action: { kind: 'drop', nowMs } };
-}
-
 /** The state after a step of the product, and what it breaks. */
-function settle(state: State, step: ReturnType<typeof decide>, variant: Variant): Omit<Move, 'action'> {
+function settle(state: State, step: Step, variant: Variant): Omit<Move, 'action'> {
   const cursors = step.discard.includes('cursors') ? new Set<string>() : state.cursors;
   const isRunning = step.row.state === 'running';
-  const next: State = { ...state, row: step.row, cursors, isRunning };
+  const stored = step.discard.includes('unseen')
+    ? new Map([...state.stored].filter(([, { walk }]) => walk >= step.row.readingWalk))
+    : state.stored;
+  const next: State = { ...state, row: step.row, stored, cursors, isRunning };
   return { state: next, violation: brokenPromise(next, variant) };
 }
 
@@ -300,10 +296,10 @@ function settle(state: State, step: ReturnType<typeof decide>, variant: Variant)
 const MAX_WALKS = 40;
 
 function brokenPromise({ row, stored, service, promised }: State, { rules }: Variant): string | null {
-  const { state, position, records, uniqueRecords, duplicates, rejected } = row;
-  if (position.walk > MAX_WALKS) return 'restarts without progress';
+  const { state, walk: walks, readingWalk, records, uniqueRecords, duplicates, rejected } = row;
+  if (walks > MAX_WALKS) return 'restarts without progress';
   if (records !== uniqueRecords + duplicates + rejected) return 'the counters do not add up';
-  const current = [...stored.values()].filter(({ walk }) => walk >= position.keepFrom).length;
+  const current = [...stored.values()].filter(({ walk }) => walk >= readingWalk).length;
   if (uniqueRecords !== current) return 'unique records are miscounted';
   if (state !== 'complete' && state !== 'short') return null;
   if (!rules.sweeps && current < stored.size) return 'records of an older reading were kept';

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { campaign } from '../support/campaign.js';
-import { type KillScene, killUntil, openKillScene } from '../support/kill-campaign.js';
+import { campaignSize } from '../support/campaign.js';
+import { type KillScene, killUntil, openKillScene } from '../support/kill-harness.js';
 
-const KILLS = campaign({ small: 2, full: 50, soak: 1000 });
-const SERVICES = campaign({ small: [31], soak: [101, 102, 103, 104] });
-/** Random moments seldom miss a transaction, but among few kills they may. */
-const LEAST = campaign({ small: 0, full: 1 });
-const PATIENCE_MS = campaign({ small: 600_000, soak: 3_600_000 });
+const KILLS = campaignSize({ small: 3, full: 50, soak: 1000 });
+const SERVICES = campaignSize({ small: [31], soak: [101, 102, 103, 104] });
+/** Random moments seldom miss a transaction, but a few may. */
+const LEAST = campaignSize({ small: 0, full: 1 });
+const PATIENCE_MS = campaignSize({ small: 600_000, soak: 3_600_000 });
 
 const AFTER_A_PAGE = { kind: 'request', laterMs: 0, answerMs: 150 } as const;
 
@@ -24,7 +24,7 @@ describe.each(SERVICES)(
       async () => {
         const job = await scene.startJob();
         // Answers come so slowly that a page is committed before the next one arrives. Each process saves one page and
-        // dies as it asks for the one after the next (two where a list ends with the second); V4 is asked for its companies first.
+        // dies as it asks for the second next one; V4 is asked for its companies first.
         while (await job.kill(['export', 'v3'], { ...AFTER_A_PAGE, number: 3 }));
         while (await job.kill(['export', 'v4'], { ...AFTER_A_PAGE, number: 4 }));
         await job.finish(['remap']);
@@ -43,7 +43,7 @@ describe.each(SERVICES)(
       async () => {
         const { jobs, kills, leftUnfinished, whileRecovering } = await killUntil(scene, KILLS, seed * 10_000);
         process.stdout.write(
-          `${kills} kills in ${jobs} jobs, ${leftUnfinished} left changes beside the database, ${whileRecovering} while recovering from that\n`,
+          `${kills} kills in ${jobs} jobs, ${leftUnfinished} left a journal, ${whileRecovering} while recovering from one\n`,
         );
         expect(kills).toBeGreaterThanOrEqual(KILLS);
         expect(leftUnfinished).toBeGreaterThanOrEqual(LEAST);

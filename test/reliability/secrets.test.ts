@@ -2,16 +2,15 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/start-sandbox.js';
-import { keysOf, runCli } from '../cli/run-cli.js';
-import { campaign, campaignCases } from '../support/campaign.js';
+import { campaignCases, campaignSize } from '../support/campaign.js';
 import { makeFastFolder } from '../support/fast-folder.js';
+import { keysOf, runCli } from '../support/run-cli.js';
 import { serveFile } from '../support/serve-http.js';
 
 const OUTPUTS = ['json', 'ndjson', 'markdown', 'html', 'junit'];
-
 const RUN = `run --verbose ${OUTPUTS.map((flag) => `--${flag} run.${flag}`).join(' ')}`;
 
-/** The whole job and every look at it. */
+/** The whole job, and every command that shows a part of it. */
 const COMMANDS = [
   'doctor',
   'doctor --json -',
@@ -23,52 +22,47 @@ const COMMANDS = [
   `report ${OUTPUTS.map((flag) => `--${flag} report.${flag}`).join(' ')}`,
   'check --verbose',
   'status --verbose',
+  'findings --verbose',
   'verify --verbose',
   'verify --json -',
-  'recheck --verbose',
-  'recheck --json -',
   'explain accounting/invoices 1',
   'explain accounting/invoices 1 --json -',
   'lookup accounting/invoices 1 2 3 --json -',
   'dump --output dump.csv',
   'dump --format ndjson --output dump.ndjson',
-  'dump --format sql --output dump.sql',
+  'dump --format parquet --output dump.parquet',
   'dump',
   'export v3 --company 12345 --verbose',
-  'purge --payloads --yes',
-  'backup copy.db --force',
 ];
 
-/** Those that ask the service, and what shows the errors they left. */
-const NETWORK = COMMANDS.filter((line) => /^(?:doctor|export|run|verify|recheck|status|report )/.test(line));
-
-const LOOKS = COMMANDS.slice(COMMANDS.indexOf(RUN) + 1);
+/** Commands that ask the service, and those that show the errors they left. */
+const NETWORK = COMMANDS.filter((line) => /^(?:doctor|export|run|verify|status|report )/.test(line));
+const OTHERS = COMMANDS.slice(COMMANDS.indexOf(RUN) + 1);
 
 let sandbox: Sandbox;
-/** What the service does with a request, beside echoing the key in its headers. */
-let mood: 'well' | 'fails once' | 'refuses' | 'breaks' = 'well';
+/** What the service does with a request, besides echoing the key in its headers. */
+let mood: 'fails once' | 'refuses' | 'breaks' = 'fails once';
 const asked = new Set<string>();
-let folder = '';
+let folder: string;
 let searched = 0;
 
 const echo = serveFile((request, response) => {
   const key = String(request.headers['api_key']);
-  const spoken = { 'x-request-id': key, 'x-echo': key, 'set-cookie': `k=${key}`, server: `s ${key}` };
-  const told = JSON.stringify({
+  const headers = { 'x-request-id': key, 'x-echo': key, 'set-cookie': `k=${key}`, server: `s ${key}` };
+  const body = JSON.stringify({
     error: { code: key, message: `The key ${key} …` },
     request_id: key,
     [key]: [key],
   });
   const isFirst = !asked.has(request.url ?? '');
   asked.add(request.url ?? '');
-  const fail = (status: number) => response.writeHead(status, spoken).end(told);
-  if (mood === 'refuses') return fail(401);
-  if (mood === 'breaks') return response.writeHead(200, spoken).end(told);
-  if (mood === 'fails once' && isFirst) return fail(500);
+  if (mood === 'refuses') return response.writeHead(401, headers).end(body);
+  if (mood === 'breaks') return response.writeHead(200, headers).end(body);
+  if (isFirst) return response.writeHead(500, headers).end(body);
   fetch(sandbox.v4 + request.url, { headers: { api_key: key } })
     .then(async (answer) => {
       const text = (await answer.text()).replace(/"request_id":"[^"]*"/, `"request_id":"${key}"`);
-      response.writeHead(answer.status, { ...spoken, 'content-type': 'application/json' }).end(text);
+      response.writeHead(answer.status, { ...headers, 'content-type': 'application/json' }).end(text);
     })
     .catch(() => response.destroy());
   return response;
@@ -93,7 +87,6 @@ function spellings(): string[] {
   return [key, key.toUpperCase(), bytes.toString('base64').replaceAll('=', ''), bytes.toString('hex')];
 }
 
-/** Places of a text, or of the files of the folder, in which the key stands. */
 function findKey(name: string, bytes: Buffer): string[] {
   searched += bytes.length;
   return spellings().some((spelling) => bytes.includes(spelling)) ? [name] : [];
@@ -108,26 +101,25 @@ function findInFiles(): string[] {
 async function runAll(commands: readonly string[]): Promise<void> {
   for (const line of commands) {
     asked.clear();
-    const ended = await runCli(line.split(' '), { cwd: folder, env: keysOf(sandbox.apiKey) });
-    expect(ended.code, `${line}: ${ended.stderr}`).toBeLessThan(7);
-    const { stdout, stderr } = ended;
-    expect(
-      [...findKey('stdout', Buffer.from(stdout)), ...findKey('stderr', Buffer.from(stderr))],
-      line,
-    ).toEqual([]);
-    expect(findInFiles(), line).toEqual([]);
+    const { code, stdout, stderr } = await runCli(line.split(' '), {
+      cwd: folder,
+      env: keysOf(sandbox.apiKey),
+    });
+    expect(code, `${line}: ${stderr}`).toBeLessThan(7);
+    const places = [...findKey('stdout', Buffer.from(stdout)), ...findKey('stderr', Buffer.from(stderr))];
+    expect([...places, ...findInFiles()], line).toEqual([]);
   }
 }
 
-describe('a key that the service echoes in headers, request ids and errors stands in nothing printed or written', () => {
+describe('a key that the service echoes in headers, request ids and errors is in nothing printed or written', () => {
   it.each([
     [
       'while requests fail once and then succeed',
       'fails once',
-      campaign({ small: [RUN, ...campaignCases(LOOKS, 4)], full: COMMANDS }),
+      campaignSize({ small: [RUN, ...campaignCases(OTHERS, 6)], full: COMMANDS }),
     ],
-    ['while every request is refused', 'refuses', campaignCases(NETWORK, 2)],
-    ['while every answer is an error with status 200', 'breaks', campaignCases(NETWORK, 2)],
+    ['while every request is refused', 'refuses', campaignCases(NETWORK, 3)],
+    ['while every answer is an error with status 200', 'breaks', campaignCases(NETWORK, 3)],
   ] as const)('%s', async (_, next, commands) => {
     mood = next;
     await runAll(commands);
@@ -136,8 +128,17 @@ describe('a key that the service echoes in headers, request ids and errors stand
     );
   });
 
-  it('which this test would see', () => {
+  it('and this test would see it', () => {
     writeFileSync(join(folder, 'leak'), `x ${Buffer.from(sandbox.apiKey).toString('base64')} y`);
     expect(findInFiles()).toEqual(['leak']);
   });
+});
+
+it('files of data are readable by their owner only', () => {
+  const files = ['svc-migrate.db', 'run.json', 'run.html'];
+  expect(files.map((file) => (statSync(join(folder, file)).mode & 0o777).toString(8))).toEqual([
+    '600',
+    '600',
+    '600',
+  ]);
 });

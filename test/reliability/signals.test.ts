@@ -1,184 +1,118 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { Sqlite } from '../../src/store/sqlite.js';
-import { openProject } from '../cli/project.js';
-import { type Ended, filesIn, runCli } from '../cli/run-cli.js';
-import { type SpawnOptions, spawnCli } from '../cli/spawn-cli.js';
-import { campaign, campaignCases } from '../support/campaign.js';
-import { makeFastFolder } from '../support/fast-folder.js';
-import { multiplyRecords } from '../support/large-database.js';
+import { readCells } from '../contract.js';
+import { campaignSize } from '../support/campaign.js';
+import { openProject } from '../support/project.js';
+import type { Ended } from '../support/run-cli.js';
+import { spawnCli } from '../support/spawn-cli.js';
 
 /** A signal ends everything within two seconds; machines that run tests may be this much slower. */
-const SLOWER = 5;
-const WITHIN_MS = 2000 * SLOWER;
+const WITHIN_MS = 2000 * 5;
 /** Copies of each record: long statements take longer with more. */
-const COPIES = campaign({ small: 40, full: 200, soak: 800 });
-const NOTE = 'svc-migrate.db.lock';
-const PRELOAD = new URL('../support/signal-point.mjs', import.meta.url);
-
-type Signal = 'SIGINT' | 'SIGTERM';
-type Thread = 'main' | 'worker';
-
-/** The step of a thread at which the process gets a signal; `hangs`: it goes no further by itself. */
-interface Point {
-  readonly thread: Thread;
-  readonly step: number;
-  readonly signal: Signal;
-  readonly hangs?: boolean;
-}
+const COPIES = campaignSize({ small: 100, full: 400 });
+const MOMENTS = campaignSize({ small: [0.5], full: [0.2, 0.4, 0.6, 0.8] });
 
 const { at, cwd: folder } = await openProject({ seed: 31, scale: 100, companies: 1 });
-/** Where the preloaded script says what it saw. */
-const seen = makeFastFolder();
-let before = '';
-let files: readonly string[] = [];
-const waits: number[] = [];
+let before: string;
 
 beforeAll(async () => {
-  expect((await prepare('run')).code).toBe(0);
-  multiplyRecords(folder, COPIES);
-  expect((await prepare('remap')).code).toBe(0);
-  before = digest();
-  files = filesIn(folder).filter((name) => name !== NOTE);
+  expect((await start(['run', '--quiet'])).code).toBe(0);
+  multiplyRecords();
+  expect((await start(['remap', '--quiet'])).code).toBe(0);
+  before = contents();
 });
-afterAll(() => {
-  const slowest = Math.round(Math.max(...waits));
-  process.stdout.write(
-    `${waits.length} signals, ${COPIES} copies of each record: the slowest was answered after ${slowest} ms\n`,
+
+/** Gives each live record copies with ids and keys of their own; twins stay twins. Copies have no children. */
+function multiplyRecords(): void {
+  const file = join(folder, 'svc-migrate.db');
+  const names = readCells<{ name: string }>(file, "select name from pragma_table_info('record')").map(
+    ({ name }) => name,
   );
-  rmSync(seen, { recursive: true, force: true });
-});
-
-/** Runs a command in this process. */
-function prepare(command: string): Promise<Ended> {
-  return runCli([command, '--quiet'], at);
-}
-
-function run(args: readonly string[], more: Partial<SpawnOptions> = {}): Promise<Ended> {
-  return spawnCli(args, { ...at, ...more, env: { ...at.env, ...more.env } });
-}
-
-/** Runs a command that is sent a signal at a point of its work, or at none. */
-async function runWith(point: Point | null, args: readonly string[], more: Partial<SpawnOptions> = {}) {
-  rmSync(seen, { recursive: true });
-  mkdirSync(seen);
-  const env = {
-    NODE_OPTIONS: `--import ${PRELOAD.href}`,
-    SIGNAL_POINT: JSON.stringify({ folder: seen, at: point }),
-  };
-  const ended = await run(args, { ...more, env });
-  return { ...ended, endedMs: Date.now() };
-}
-
-interface Measured {
-  readonly thread: Thread;
-  readonly steps: number;
-}
-
-const MEASURED = new Map<string, Measured>();
-
-/** The thread in which an undisturbed command takes most steps, and how many. */
-async function measure(args: readonly string[]): Promise<Measured> {
-  const known = MEASURED.get(args.join(' '));
-  if (known !== undefined) return known;
-  expect([0, 1]).toContain((await runWith(null, args)).code);
-  const threads = (['main', 'worker'] as const).map((thread) => ({ thread, steps: readSteps(thread) }));
-  for (const file of leftFiles()) rmSync(join(folder, file));
-  before = digest();
-  const most = threads.reduce((most, one) => (one.steps > most.steps ? one : most));
-  MEASURED.set(args.join(' '), most);
-  return most;
-}
-
-function readSteps(thread: Thread): number {
-  const name = `steps-${thread}`;
-  return readdirSync(seen).includes(name) ? Number(readFileSync(join(seen, name), 'utf8')) : 0;
-}
-
-/** The remap that is there, and whether the file is sound. */
-function digest(): string {
-  const db = new Sqlite(join(folder, 'svc-migrate.db'));
-  const last = db.prepare('SELECT id, sha256 FROM remap_run ORDER BY id DESC LIMIT 1').get();
-  const sound = db.pragma('quick_check', { simple: true });
+  const copied = names.filter((name) => name !== 'id');
+  const values = copied.map((name) => {
+    if (name === 'svc_id') return 'svc_id + n.i * 1000000';
+    if (name === 'platform_id') return "platform_id || '-' || n.i";
+    return name === 'unique_id' ? 'null' : name.startsWith('child_') ? '0' : name;
+  });
+  const db = new Sqlite(file);
+  db.exec(`
+    with recursive n(i) as (select 1 union all select i + 1 from n where i < ${COPIES})
+    insert into record(${copied.join(', ')})
+    select ${values.join(', ')} from record cross join n where platform_id is not null and deleted = 0;
+    update stream set unique_records = (select count(*) from record where stream_id = stream.id)`);
   db.close();
-  return JSON.stringify([last, sound]);
 }
 
-const leftFiles = () => filesIn(folder).filter((name) => name !== NOTE && !files.includes(name));
+/** The digest of the remap, and whether the file is sound. */
+function contents(): string {
+  const file = join(folder, 'svc-migrate.db');
+  return JSON.stringify([
+    readCells(file, 'select sha256 from remap_run'),
+    readCells(file, 'pragma quick_check'),
+  ]);
+}
 
-/** Its first steps open the database: handlers run there whatever the command. */
-const FIRST_STEP = 3;
-const MOMENTS = [
-  { share: 0, signal: 'SIGINT', code: 130 },
-  { share: 0.35, signal: 'SIGINT', code: 130 },
-  { share: 0.65, signal: 'SIGTERM', code: 143 },
-] as const;
-const STRUCK = campaignCases(MOMENTS, 2);
+function start(args: readonly string[], kill?: { signals: readonly NodeJS.Signals[]; afterMs: number }) {
+  const startedMs = performance.now();
+  let signalledMs = Number.NaN;
+  return spawnCli(args, {
+    ...at,
+    onStart: (child) => {
+      if (kill === undefined) return;
+      setTimeout(() => {
+        signalledMs = performance.now();
+        for (const signal of kill.signals) child.kill(signal);
+      }, kill.afterMs);
+    },
+  }).then((ended) => ({
+    ...ended,
+    tookMs: performance.now() - startedMs,
+    waitedMs: performance.now() - signalledMs,
+  }));
+}
+
+function expectStopped(ended: Ended & { readonly waitedMs: number }, codes: readonly number[]): void {
+  expect(codes, ended.stderr).toContain(ended.code);
+  expect(ended.waitedMs).toBeLessThan(WITHIN_MS);
+  expect(ended.stderr).not.toMatch(/\n\s+at |this is a bug/);
+}
 
 describe('a signal in the middle of long work', () => {
   const commands = [
     ['remap'],
     ['report', '--ndjson', 'findings.ndjson', '--html', 'report.html'],
-    ['check', '--json', 'report.json'],
+    ['check'],
     ['dump', '--output', 'remap.csv'],
-    ['backup', 'copy.db'],
-    ['verify', '--sample', '1'],
-    ['recheck'],
   ];
-  it.each(campaignCases(commands, 3))(
-    'ends %s at whatever moment it comes, and what was there stays',
-    async (...args) => {
-      const { thread, steps } = await measure(args);
-      const told: boolean[] = [];
-      for (const { share, signal, code } of STRUCK) {
-        const point = { thread, step: Math.max(FIRST_STEP, Math.ceil(steps * share)), signal };
-        const ended = await runWith(point, args);
-        const waitedMs = ended.endedMs - Number(readFileSync(join(seen, 'signalled'), 'utf8'));
-        waits.push(waitedMs);
-        expect([ended.code, waitedMs < WITHIN_MS]).toEqual([code, true]);
-        expect(ended.stderr).not.toMatch(/\n\s+at |this is a bug/);
-        expect(ended.stdout).toBe('');
-        // A recheck reads lists again, so that it may have built another remap before.
-        if (args[0] === 'recheck') expect(digest()).toMatch(/"ok"\]$/);
-        else expect(digest()).toBe(before);
-        if (args[0] === 'remap' && waitedMs < 1000) expect(filesIn(folder)).not.toContain(NOTE);
-        // An interrupted check says so in the report that it was to write.
-        if (args[0] === 'check') {
-          const report = join(folder, 'report.json');
-          expect(JSON.parse(readFileSync(report, 'utf8'))).toMatchObject({
-            outcome: 'error',
-            exitCode: code,
-          });
-          rmSync(report);
-        }
-        // A note of a process that is gone counts for nothing.
-        expect(leftFiles()).toEqual([]);
-        told.push(ended.stderr.includes('Stopping'));
+  it.each(commands)('ends %s at any moment, and everything stays as it was', async (...args) => {
+    const { tookMs } = await start([...args, '--quiet']);
+    const startMs = (await start(['--version'])).tookMs;
+    for (const share of MOMENTS) {
+      for (const [signal, code] of [
+        ['SIGINT', 130],
+        ['SIGTERM', 143],
+      ] as const) {
+        const afterMs = startMs + (tookMs - startMs) * share;
+        const ended = await start([...args, '--quiet'], { signals: [signal], afterMs });
+        // 0 and 1: it was faster this time.
+        expectStopped(ended, [code, 0, 1]);
+        expect(contents()).toBe(before);
       }
-      // While verify holds the remap against the export no handler runs: the signal itself ends the process.
-      if (args[0] === 'verify') expect(told).toContain(false);
-    },
-  );
-
-  it('ends a purge that cannot be heard, at once, and the database is sound', async () => {
-    const { thread, steps } = await measure(['purge', '--payloads', '--yes']);
-    const point = { thread, step: steps, signal: 'SIGTERM' } as const;
-    expect((await runWith(point, ['purge', '--payloads', '--yes'])).code).toBe(143);
-    expect(digest()).toBe(before);
+    }
   });
-});
 
-describe('a second signal', () => {
-  it('ends a remap with its own code, before the first has', async () => {
-    // It takes fewer steps since the payloads were purged.
-    MEASURED.clear();
-    const { thread, steps } = await measure(['remap']);
-    const point = { thread, step: Math.ceil(steps / 3), signal: 'SIGINT', hangs: true } as const;
-    const ended = await runWith(point, ['remap'], {
-      onStart: (child) => child.stderr?.once('data', () => child.kill('SIGTERM')),
-    });
-    expect([ended.code, ended.stderr]).toEqual([143, expect.stringContaining('Stopping')]);
-    expect(digest()).toBe(before);
+  it('is answered by the second one at once', async () => {
+    const { tookMs } = await start(['remap', '--quiet']);
+    const ended = await start(['remap', '--quiet'], { signals: ['SIGINT', 'SIGTERM'], afterMs: tookMs / 2 });
+    expectStopped(ended, [130, 143, 0]);
+    expect(contents()).toBe(before);
+  });
+
+  it('ends an export, which goes on afterwards', async () => {
+    const database = ['--db', join(folder, 'other.db')];
+    const ended = await start(['export', '--quiet', ...database], { signals: ['SIGINT'], afterMs: 450 });
+    expectStopped(ended, [130, 0]);
+    expect((await start(['run', '--quiet', ...database])).code).toBe(0);
   });
 });

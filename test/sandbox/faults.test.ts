@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { FAULTS, type FaultSetting, parseFault } from '../../src/sandbox/faults.js';
 import type { Sandbox } from '../../src/sandbox/start-sandbox.js';
 import type { TruthRow } from '../../src/sandbox/truth.js';
-import { get, getAll, getPage, getPages, type Row } from './client.js';
+import { get, getAll, getPage, getPages, getV4Companies, type Row } from './client.js';
 import { firstRegion, sandboxStarter } from './sandboxes.js';
 
 const start = sandboxStarter();
@@ -145,5 +145,34 @@ describe('mutate', () => {
       }
     }
     expect([...new Set(outcomes)].sort()).toEqual(['false matched null', 'true deleted deleted_in_v3']);
+  });
+});
+
+describe('a backfill', () => {
+  it('fills V4 from nothing to everything, and never takes a record back', async () => {
+    let nowMs = 1_000_000;
+    const sandbox = await start({ seed: 61, backfillSeconds: 100, clock: () => nowMs });
+    const [company] = await getV4Companies(sandbox);
+    const address = `${sandbox.v4}/v4/core/companies/${company}/invoices`;
+    const read = async (seconds: number): Promise<readonly string[]> => {
+      nowMs = 1_000_000 + seconds * 1000;
+      const { totalCount } = await getPage(sandbox, address, ALL);
+      const rows = await getAll(sandbox, address, ALL);
+      expect(totalCount).toBe(rows.length);
+      return rows.map(({ svc_id }) => svc_id);
+    };
+    const counts: number[] = [];
+    let before: readonly string[] = [];
+    for (const seconds of [0, 10, 40, 41, 99, 100, 500]) {
+      const now = await read(seconds);
+      expect(now.slice(0, before.length)).toEqual(before);
+      before = now;
+      counts.push(now.length);
+    }
+    const finished = await start({ seed: 61 });
+    const whole = await getAll(finished, `${finished.v4}/v4/core/companies/${company}/invoices`, ALL);
+    expect(counts[0]).toBe(0);
+    expect(counts[2]).toBeGreaterThan(counts[1] ?? 0);
+    expect(before).toEqual(whole.map(({ svc_id }) => svc_id));
   });
 });

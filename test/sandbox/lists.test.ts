@@ -41,7 +41,7 @@ describe('lists', () => {
       { 'sort[svc_created_at]': 'DESC' },
       { 'sort[svc_updated_at]': 'ASC', include_deleted_records: 'true' },
       { 'sort[svc_updated_at]': 'DESC' },
-      { 'status[ne]': 'paid', 'total_amount[lt]': '60000' },
+      { 'total_amount[gte]': '60000' },
       { 'status[eq]': 'paid', 'sort[svc_updated_at]': 'DESC' },
     ];
     for (const address of [`${firstRegion(sandbox)}/accounting/invoices`, await v4Invoices(sandbox)]) {
@@ -94,6 +94,31 @@ describe('lists', () => {
         const pages = await getPages(sandbox, each, { ...query, limit: '9', return_count: 'true' });
         const found = pages.flatMap(({ rows }) => rows).length;
         expect(pages.map(({ totalCount }) => totalCount)).toEqual(pages.map(() => found));
+      }
+    }
+  });
+
+  it('filter by values: ids exactly, timestamps as instants, and lists by any of their values', async () => {
+    const sandbox = await start({ seed: 21, scenario: 'ugly' });
+    const fields: readonly (readonly [string, string, (value: unknown) => bigint | number | string])[] = [
+      ['payments/items', 'svc_id', (value) => BigInt(String(value))],
+      ['payments/items', 'svc_updated_at', (value) => Date.parse(String(value))],
+      ['payments/items', 'unit_price', Number],
+      ['payments/items', 'name', String],
+      ['accounting/bill_credit_notes', 'bill_ids', String],
+    ];
+    for (const [path, field, read] of fields) {
+      const address = `${firstRegion(sandbox)}/${path}`;
+      const rows = await getAll(sandbox, address, ALL);
+      const valuesOf = (row: Row) => [row[field]].flat().filter((value) => value !== null);
+      const values = rows.flatMap(valuesOf);
+      const operand = values[values.length >> 1];
+      for (const operator of ['eq', 'gte'] as const) {
+        const holds = (value: unknown) =>
+          operator === 'eq' ? read(value) === read(operand) : read(value) >= read(operand);
+        const wanted = rows.filter((row) => valuesOf(row).some(holds));
+        const asked = await getAll(sandbox, address, { ...ALL, [`${field}[${operator}]`]: String(operand) });
+        expect([wanted.length > 0, ids(asked)], `${path} ${field} ${operator}`).toEqual([true, ids(wanted)]);
       }
     }
   });

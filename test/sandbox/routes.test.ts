@@ -165,7 +165,8 @@ describe('routes', () => {
       'nothing[eq]=x',
       'svc_id[eq]=one',
       'svc_updated_at[gte]=yesterday',
-      'total_amount[gt]=much',
+      'total_amount[gt]=1',
+      'total_amount[gte]=much',
       'next=nonsense',
       'prev=nonsense',
     ];

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { reasonsOf, STATUSES } from '../../src/reasons.js';
 import { MODELS } from '../../src/sandbox/models.js';
 import type { Sandbox } from '../../src/sandbox/start-sandbox.js';
-import { campaign, campaignCases } from '../support/campaign.js';
+import { campaignCases, campaignSize } from '../support/campaign.js';
 import { get, getAll, getV4Companies, type Row } from './client.js';
 import { sandboxStarter } from './sandboxes.js';
 
@@ -106,7 +106,7 @@ describe('truth', () => {
 
   it('gives a clean service only what its own limits cover', async () => {
     const covered = new Set(['outside_backfill_window', 'connection_inert', 'created_after_export']);
-    for (let seed = 0; seed < campaign({ small: 4, full: 20 }); seed++) {
+    for (let seed = 0; seed < campaignSize({ small: 4, full: 20 }); seed++) {
       const sandbox = await start({ seed });
       for (const { status, reason } of sandbox.truth()) {
         const isDeletion = status === 'deleted';
@@ -117,7 +117,7 @@ describe('truth', () => {
   });
 
   it('has all kinds of findings in every clean service', async () => {
-    for (let seed = 0; seed < campaign({ small: 3, full: 10 }); seed++) {
+    for (let seed = 0; seed < campaignSize({ small: 3, full: 10 }); seed++) {
       const sandbox = await start({ seed });
       const found = new Set([...sandbox.truth()].map(({ status, reason }) => `${status}/${reason}`));
       for (const kind of [

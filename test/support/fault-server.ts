@@ -43,9 +43,8 @@ export interface FaultServer {
   ask(address: string): Promise<Recorded>;
   /** A cursor that leads where the address of a page leads; the same name gives the same text. */
   mintCursor(address: string, name?: string): string;
-  /** Refuses connections for so many attempts; `tick` tells that one has failed. */
-  refuse(attempts: number): void;
-  tick(): Promise<void>;
+  /** Resets all connections and refuses new ones, for a moment or until `heal`. */
+  refuse(howLong: 'a moment' | 'until healed'): void;
   /** Does no more harm. */
   heal(): Promise<void>;
   close(): Promise<void>;
@@ -64,7 +63,6 @@ export async function startFaultServer(options: FaultServerOptions): Promise<Fau
   const minted = new Map<string, string>();
   const sockets = new Set<Socket>();
   let port = 0;
-  let refusedAttempts = 0;
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const address = resolveCursor(request.url ?? '/', minted);
@@ -105,15 +103,10 @@ export async function startFaultServer(options: FaultServerOptions): Promise<Fau
       minted.set(name, cursorOf(address));
       return name;
     },
-    refuse: (attempts) => {
-      refusedAttempts = attempts;
+    refuse: (howLong) => {
       http.close();
       for (const socket of sockets) socket.resetAndDestroy();
-    },
-    tick: async () => {
-      if (http.listening) return;
-      if (refusedAttempts === 0) await listen();
-      else refusedAttempts -= 1;
+      if (howLong === 'a moment') setImmediate(() => void listen());
     },
     heal: async () => {
       server.script = () => null;

@@ -3,7 +3,7 @@ import { HOSTILE_VALUES } from './hostile-values.js';
 
 /** Beyond what JavaScript numbers tell apart. */
 export const V3_COMPANY = 2n ** 53n + 1n;
-export const V4_COMPANY = 2n ** 63n - 1n;
+const V4_COMPANY = 2n ** 63n - 1n;
 
 export interface HostilePair {
   readonly value: string;
@@ -24,8 +24,6 @@ export interface HostileScene {
   config(): Readonly<Record<string, unknown>>;
   /** From now on V4 shows each invoice under the next one's key. */
   swapKeys(): void;
-  /** From now on V4 has the companies it lacked. */
-  healCompanies(): void;
 }
 
 const PAGE_SIZE = 2;
@@ -86,10 +84,6 @@ export async function openHostileScene(values: readonly string[] = HOSTILE_VALUE
         return invoice(V4_COMPANY, pair.v4Id, pair.v4ChildId, next, '!');
       });
       service.lists = { ...lists, v4: { ...lists.v4, invoices } };
-    },
-    healCompanies: () => {
-      const companies = values.map((value, at) => plain(V4_COMPANY, BigInt(7000 + at), value));
-      service.lists = { ...lists, v4: { ...lists.v4, crm_companies: companies } };
     },
   };
 }

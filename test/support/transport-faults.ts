@@ -59,11 +59,9 @@ function flipByte(at: number) {
   };
 }
 
-/** Closes the listener with the connection: this attempt is reset, the further ones are refused. */
+/** Closes the listener with the connection: this attempt is reset, others are refused. */
 function goAway({ server, strikes }: Exchange): void {
-  const attempts = Math.max(1, strikes.left);
-  if (Number.isFinite(strikes.left)) strikes.left = 0;
-  server.refuse(attempts);
+  server.refuse(Number.isFinite(strikes.left) ? 'a moment' : 'until healed');
 }
 
 function dribble({ socket, answer }: Exchange): void {

@@ -1,5 +1,6 @@
 import { type ClientRequest, type IncomingMessage, request as sendRequest } from 'node:http';
 import { request as sendSecureRequest } from 'node:https';
+import './with-resolvers.js';
 import nock from 'nock';
 import { Dispatcher } from 'undici';
 import { afterAll, afterEach, beforeAll } from 'vitest';

@@ -1,7 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { type Api, createApi } from '../../../src/api/client.js';
 import type { ListRequest } from '../../../src/api/queries.js';
-import { DEFAULT_APPLY } from '../../../src/config/apply-targets.js';
 import type { Config, Endpoint } from '../../../src/config/config.js';
 import type { ModelPair, ProgressEvent } from '../../../src/domain.js';
 import { SvcError } from '../../../src/errors.js';
@@ -50,7 +49,6 @@ function buildTestConfig(settings: Settings = {}): Config {
       includeDeleted: 'auto',
       companies: [],
       companyIdField: null,
-      eventTypeField: 'type',
       ...settings.v4,
     },
     models: [PAIR],
@@ -66,9 +64,8 @@ function buildTestConfig(settings: Settings = {}): Config {
       ...settings.http,
     },
     payload: 'full',
-    drift: { ignore: {} },
     limits: { global: {}, models: {} },
-    apply: { ...DEFAULT_APPLY, targets: [] },
+    apply: { targets: [] },
     maxAgeMs: 86_400_000,
   };
 }

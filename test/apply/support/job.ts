@@ -1,78 +1,87 @@
-import { expect, onTestFinished } from 'vitest';
-import type { ApplyContext, Tuning } from '../../../src/apply/context.js';
-import type { Policy } from '../../../src/apply/plan.js';
-import type { TableTarget } from '../../../src/config/apply-targets.js';
-import { type Case, remapRowsOf, type rowsBeside } from './cases.js';
-import { type Database, type Engine, fileOf } from './databases.js';
-import { makeRemap, openContext } from './remap.js';
+import { join } from 'node:path';
+import { digestInputFiles } from '../../../src/config/config.js';
+import { loadConfig } from '../../../src/config/load-config.js';
+import { closeDatabase, openDatabase } from '../../../src/store/open.js';
+import { buildRemapInputs } from '../../../src/store/readiness.js';
+import { digestRemap } from '../../../src/store/verify-remap.js';
+import { type Ended, makeFolder, runCli } from '../../support/run-cli.js';
 
-type Options = Partial<Tuning> & { readonly more?: Partial<ApplyContext> };
-
-export type Job = ReturnType<typeof openJob>;
-
-/** What applies to tables of a database, until the test is over. */
-export function openJob(
-  database: Database,
-  remap: string,
-  policy: Policy,
-  targets: readonly TableTarget[],
-  { more, ...tuning }: Options = {},
-) {
-  const context = { ...openContext(remap, policy, tuning), ...more };
-  const store = database.openStore(context, targets);
-  onTestFinished(async () => {
-    await store.close();
-    context.remap.close();
-  });
-  const plan = async () => {
-    const plans = await store.survey();
-    expect(plans.flatMap(({ notes }) => notes.filter(({ level }) => level === 'blocks'))).toEqual([]);
-    return plans;
-  };
-  return {
-    context,
-    store,
-    plan,
-    write: async (run = 'run-1', isExact = true) =>
-      store.write(await plan(), { run, planSha256: 'p', isExact }),
-    /** The SQL for it, statement by statement and as files. */
-    emit: async (run = 'run-1') => {
-      const script = await store.emit?.(await plan(), { run, planSha256: 'p', isExact: true });
-      if (script === undefined) throw new Error('no SQL');
-      return { ...script, upFile: fileOf(script, script.up), downFile: fileOf(script, script.down) };
-    },
-    /** What a verification counts of each run: cells looked at, wrong ones, ones that changed since. */
-    verdict: async () =>
-      (await store.verify(null)).map((one) => [one.checked, one.wrongCount, one.changedSinceCount]),
-  };
+/** A row of the remap to apply. */
+export interface IdRow {
+  readonly v3: number | bigint;
+  readonly v4?: number | bigint | null;
+  readonly model?: string;
+  readonly path?: string;
+  readonly region?: string;
+  readonly status?: string;
+  readonly reason?: string;
 }
 
-/** A database that is closed when the test is over. */
-export async function newDatabase(engine: Engine, name: string): Promise<Database> {
-  const database = await engine.createDatabase(name);
-  onTestFinished(() => database.close());
-  return database;
+/** `payments/items`: V3 ids 1 to 50 with V4 id `(id * 7 % 50) + 31`; 60 is outside of V4's window, 61 deleted. */
+export const ITEMS: readonly IdRow[] = [
+  ...Array.from({ length: 50 }, (_, at) => ({ v3: at + 1, v4: (((at + 1) * 7) % 50) + 31 })),
+  { v3: 60, status: 'unmatched', reason: 'outside_backfill_window' },
+  { v3: 61, status: 'deleted', reason: 'deleted_not_in_v4' },
+];
+
+/** A folder with a configuration and a remap. */
+export interface Job {
+  readonly cwd: string;
+  readonly file: (name: string) => string;
+  readonly run: (...words: readonly string[]) => Promise<Ended>;
 }
 
-/** The tables of some cases in a new database, with what applies to them. `start`: SQL before they are made. */
-export async function openCases(
-  engine: Engine,
-  name: string,
-  cases: readonly Case[],
-  policy: Policy,
-  { start, ...options }: Options & { readonly start?: string } = {},
-) {
-  const database = await newDatabase(engine, name);
-  if (start !== undefined) await database.query(start);
-  await database.createCases(cases);
-  const remap = makeRemap(cases.flatMap(remapRowsOf));
-  return {
-    ...openJob(database, remap, policy, database.targetsOf(cases), options),
-    database,
-    before: await database.dump(),
-    expectRows: async (rows: typeof rowsBeside) =>
-      expect(await database.readCases(cases)).toEqual(
-        cases.map((one) => rows(one).map(engine.showRow).sort()),
-      ),
-  };
+const V3 = { regions: { default: { baseUrl: 'http://127.0.0.1:1/v3' } } };
+
+export async function openJob(
+  rows: readonly IdRow[],
+  config: object = {},
+  env: Readonly<Record<string, string>> = {},
+): Promise<Job> {
+  const cwd = makeFolder({ v3: V3, v4: { baseUrl: 'http://127.0.0.1:1' }, ...config });
+  const file = (name: string) => join(cwd, name);
+  await saveRemap(cwd, rows);
+  return { cwd, file, run: (...words) => runCli(words, { cwd, env }) };
+}
+
+/** Replaces the remap of a folder. */
+export async function saveRemap(cwd: string, rows: readonly IdRow[]): Promise<void> {
+  const flags = { config: join(cwd, 'svc-migrate.config.json'), db: undefined };
+  const config = await loadConfig({ env: {}, flags, nowMs: Date.parse('2026-11-01') });
+  const db = openDatabase(config.database, 'create');
+  db.exec(
+    'delete from remap_run; delete from remap_row; delete from remap_group; delete from exported_count',
+  );
+  const group = db.prepare(
+    `insert into remap_group(id, model, path, region, v3_company_id, v4_company_id, status, reason, matched_by, provisional,
+       unique_id_conflict, merged, count, v3_count) values (?, ?, ?, ?, 1, 1, ?, ?, null, 0, 0, 0, 1, 1)`,
+  );
+  const row = db.prepare('insert into remap_row(id, group_id, v3_svc_id, v4_svc_id) values (?, ?, ?, ?)');
+  const exported = db.prepare(
+    'insert into exported_count(generation, region, model, company_id, records, children, deleted, rejected) values (?, ?, ?, 1, 1, 0, 0, 0)',
+  );
+  db.transaction(() => {
+    for (const [
+      at,
+      { v3, v4 = null, model = 'payments/items', path = '', region = 'default', ...given },
+    ] of rows.entries()) {
+      const { status = v4 === null ? 'unmatched' : 'matched', reason = v4 === null ? 'unexplained' : null } =
+        given;
+      group.run(at + 1, model, path, region, status, reason);
+      row.run(at + 1, at + 1, v3, v4);
+      exported.run('v3', region, model);
+      if (v4 !== null) exported.run('v4', '', model);
+    }
+  })();
+  const inV4 = rows.filter(({ v4 = null }) => v4 !== null).length;
+  const inputs = JSON.stringify(buildRemapInputs(db, config, digestInputFiles(config)));
+  db.prepare("insert into remap_run values (1, '2026-11-01T00:00:00.000Z', ?, 1, ?, ?, ?, ?, ?)").run(
+    digestRemap(db),
+    inputs,
+    rows.length,
+    rows.length,
+    inV4,
+    inV4,
+  );
+  closeDatabase(db);
 }

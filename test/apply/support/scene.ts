@@ -1,131 +1,152 @@
-import { afterAll, beforeEach } from 'vitest';
-import type {
-  ApplyContext,
-  DataStore,
-  RunVerification,
-  Tuning,
-  UndoResult,
-} from '../../../src/apply/context.js';
-import { findBlocks, judgeCheck, type PlanVerdict } from '../../../src/apply/judge-plan.js';
-import type { Plan, Policy } from '../../../src/apply/plan.js';
-import { survey } from '../../../src/apply/stores.js';
-import type { TableTarget } from '../../../src/config/apply-targets.js';
-import type { ReportLimit } from '../../../src/domain.js';
-import { type Database, type Engine, type Kind, targetIn } from './databases.js';
-import { IN_PLACE, INVOICES, makeRemap, openContext, pairs, type RemapRow } from './remap.js';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkTable } from '../../../src/apply/check-columns.js';
+import type { Connection, Database } from '../../../src/apply/db/database.js';
+import { LOCK_TIMEOUT_MS } from '../../../src/apply/db/database.js';
+import { openSqlite } from '../../../src/apply/db/sqlite.js';
+import type { RemapIds } from '../../../src/apply/remap-ids.js';
+import { dropEmptyStates } from '../../../src/apply/state.js';
+import { switchTable } from '../../../src/apply/switch-columns.js';
+import { openTable, openWrittenTables } from '../../../src/apply/tables.js';
+import { undoTable } from '../../../src/apply/undo-columns.js';
+import { fillTable, loadTable } from '../../../src/apply/write-columns.js';
+import { type IdColumn, idColumnSchema } from '../../../src/config/apply-targets.js';
+import { Sqlite } from '../../../src/store/sqlite.js';
 
-interface Options {
-  /** Default: the column `i` of the table `t`. */
-  readonly targets?: readonly TableTarget[];
-  readonly run?: string;
-  /** The role that applies; default: whoever owns everything. */
-  readonly role?: string;
-  readonly tuning?: Partial<Tuning>;
-  readonly more?: Partial<ApplyContext>;
-}
-
-/** The limit on the exports' age, kept. */
-const FRESH: ReportLimit = {
-  name: 'maxAge',
-  model: null,
-  allowed: 1,
-  actual: 0,
-  base: null,
-  unit: 'hours',
-  configured: true,
-  pass: true,
-  detail: null,
-  contributors: [],
+export const CONNECTION: Connection = {
+  signal: new AbortController().signal,
+  runUninterruptible: async (work) => work(),
+  lockTimeoutMs: LOCK_TIMEOUT_MS,
 };
 
-/** Types of ids that are rewritten in batches, and at once. A server tries the first where tests are small. */
-export const ID_TYPES: Readonly<Record<Kind, readonly string[]>> = {
-  sqlite: ['bigint', 'bigint UNIQUE'],
-  postgres: ['bigint', 'bigint UNIQUE'],
-  mysql: ['bigint UNIQUE', 'bigint'],
-};
+/** V3 ids with their V4 ids, or a reason; for all models and regions alike. */
+export type FakeMap = Readonly<Record<string, number | string>>;
 
-/** Five ids, and every V4 id but one is a V3 id too. */
-const CHAIN = pairs([
-  [5, 6],
-  [6, 7],
-  [7, 8],
-  [8, 5],
-  [20, 20],
-]);
-
-/** A remap and an empty database for each test of the file or of the group around. */
-export function openScene(engine: Engine, rows: Iterable<RemapRow> = CHAIN) {
-  const remap = makeRemap(rows);
-  let database: Database | null = null;
-  const current = (): Database => {
-    if (database === null) throw new Error('no database yet');
-    return database;
-  };
-  beforeEach(async () => {
-    await database?.close();
-    database = await engine.createDatabase('scene');
-  });
-  afterAll(() => database?.close());
-
-  const tableOf = (more: object = {}): TableTarget =>
-    targetIn(engine, 'scene', { name: 'under-test', ids: [{ column: 'i', model: INVOICES }], ...more });
-
-  async function withStore<T>(
-    policy: Policy,
-    { targets = [tableOf()], role, tuning, more }: Options,
-    work: (store: DataStore, plan: () => Promise<Plan>, context: ApplyContext) => Promise<T>,
-  ): Promise<T> {
-    const opened = openContext(remap, policy, { batchRows: 2, lockTimeoutMs: 10_000, ...tuning });
-    const context = { ...opened, ...more };
-    const { url } = current();
-    const own = role === undefined ? url : url.replace(`//${engine.owner}:`, `//${role}:`);
-    const store = current().openStore(context, targets, own);
-    const open = { ...store, targets: targets.map(({ name }) => name) };
-    try {
-      return await work(store, () => survey(context, [open], targets), context);
-    } finally {
-      await store.close();
-      opened.remap.close();
-    }
-  }
-
+/** A remap of one region; `ids` by V3 id, or by `model id`. */
+export function fakeRemap(ids: FakeMap, sha256 = 'sha'): RemapIds {
   return {
-    tableOf,
-    database: current,
-    sql: (text: string) => current().query(text),
-    /** What stands in the way, as `code: text`, and what is warned of. */
-    look: (policy: Policy, options: Options = {}) =>
-      withStore(policy, options, async (_, plan) => {
-        const found = await plan();
-        const warnings = found.targets.flatMap(({ notes }) =>
-          notes.filter(({ level }) => level === 'warning'),
-        );
-        return {
-          blocks: findBlocks(found).map(({ note }) => `${note.code}: ${note.text}`),
-          warnings: warnings.map(({ code, text }) => `${code}: ${text}`),
-        };
-      }),
-    /** Plans, and writes where nothing is in the way; the codes of what is. */
-    apply: (policy: Policy, options: Options = {}): Promise<string[]> =>
-      withStore(policy, options, async (store, plan) => {
-        const found = await plan();
-        const codes = findBlocks(found).map(({ note }) => note.code);
-        const run = { run: options.run ?? 'run-1', planSha256: 'p', isExact: true };
-        if (codes.length === 0) await store.write(found.targets, run);
-        return [...new Set(codes)];
-      }),
-    /** What `--check --in-place` says. */
-    check: (targets?: readonly TableTarget[]): Promise<PlanVerdict> =>
-      withStore(IN_PLACE, targets === undefined ? {} : { targets }, async (_, plan) =>
-        judgeCheck(await plan(), FRESH),
-      ),
-    verify: (targets?: readonly TableTarget[]): Promise<readonly RunVerification[]> =>
-      withStore(IN_PLACE, targets === undefined ? {} : { targets }, (store) => store.verify(null)),
-    undo: (run = 'run-1', options: Options = {}): Promise<readonly UndoResult[]> =>
-      withStore(IN_PLACE, options, (store) => store.undo(run)),
-    withStore,
+    sha256,
+    builtAt: '2026-01-01T00:00:00.000Z',
+    refs: [],
+    hasModel: () => true,
+    judge: ({ model, path }, region, id) => {
+      const names = [
+        `${model}#${path} ${region} ${id}`,
+        `${model} ${region} ${id}`,
+        `${model} ${id}`,
+        String(id),
+      ];
+      const found = names.map((name) => ids[name]).find((value) => value !== undefined);
+      if (typeof found === 'number') return { v4: BigInt(found), reason: null };
+      return {
+        v4: null,
+        reason: found ?? 'unknown/not_in_remap',
+        isAccepted: found?.startsWith('deleted/') === true,
+      };
+    },
   };
 }
 
-export type Scene = ReturnType<typeof openScene>;
+/** A swap, a chain and an id without a V4 id: 20→30, 30→40, 40→20, 50→51, 60: outside the window. */
+export const CYCLE: FakeMap = { 20: 30, 30: 40, 40: 20, 50: 51, 60: 'unmatched/outside_backfill_window' };
+
+export const id = (given: Partial<IdColumn> = {}): IdColumn =>
+  idColumnSchema.parse({
+    column: 'item',
+    ...(given.modelColumn === undefined ? { model: 'payments/items' } : {}),
+    ...given,
+  });
+
+/** A new SQLite file. */
+export function makeFile(sql: string): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'apply-')), 'shop.db');
+  const db = new Sqlite(file);
+  db.exec(sql);
+  db.close();
+  return file;
+}
+
+/** The rows of a query as arrays. */
+export function rowsOf(file: string, sql = 'select * from o order by 1'): unknown[][] {
+  const db = new Sqlite(file);
+  const rows = db.prepare<[], unknown[]>(sql).raw().all();
+  db.close();
+  return rows;
+}
+
+export function execute(file: string, sql: string): void {
+  const db = new Sqlite(file);
+  db.exec(sql);
+  db.close();
+}
+
+/** Schema and rows of a file, to compare before and after. */
+export function dumpOf(file: string): string {
+  const schema = rowsOf(file, 'select type, name, sql from sqlite_schema order by 1, 2');
+  const tables = schema.filter(([type]) => type === 'table').map(([, name]) => `"${String(name)}"`);
+  return JSON.stringify([schema, tables.map((table) => rowsOf(file, `select * from ${table} order by 1`))]);
+}
+
+/** The commands on one table, in process. */
+export interface Scene {
+  readonly file: string;
+  readonly write: (remap?: RemapIds) => Promise<unknown>;
+  readonly check: (remap?: RemapIds | null) => ReturnType<typeof checkTable>;
+  readonly switch: (isEmptying?: boolean) => ReturnType<typeof switchTable>;
+  readonly undo: () => ReturnType<typeof undoTable>;
+}
+
+export interface SceneOptions {
+  readonly sql: string;
+  readonly ids?: readonly IdColumn[];
+  readonly map?: FakeMap;
+  readonly table?: string;
+  readonly wrap?: (db: Database) => Database;
+  readonly file?: string;
+}
+
+export function openScene({
+  sql,
+  ids = [id()],
+  map = CYCLE,
+  table = 'o',
+  wrap = (db) => db,
+  file = makeFile(sql),
+}: SceneOptions): Scene {
+  const remap = fakeRemap(map);
+  const use = async <T>(work: (db: Database) => Promise<T>): Promise<T> => {
+    const db = openSqlite(file, 'write', CONNECTION);
+    try {
+      return await work(wrap(db));
+    } finally {
+      await db.close();
+    }
+  };
+  const written = async <T>(
+    work: (opened: Awaited<ReturnType<typeof openTable>>) => Promise<T[]>,
+  ): Promise<T[]> =>
+    use(async (db) => {
+      const results: T[] = [];
+      for (const opened of await openWrittenTables(db, null)) results.push(...(await work(opened)));
+      return results;
+    });
+  return {
+    file,
+    write: (given = remap) =>
+      use(async (db) => {
+        const opened = await openTable(db, { name: 'o', table, ids });
+        const loaded = await loadTable(opened, given, () => {});
+        return fillTable(opened, given, loaded);
+      }),
+    check: (given = remap) => written((opened) => checkTable(opened, given)),
+    switch: (isEmptying = false) => written((opened) => switchTable(opened, isEmptying)),
+    undo: () =>
+      use(async (db) => {
+        const results: Awaited<ReturnType<typeof undoTable>> = [];
+        for (const opened of await openWrittenTables(db, null)) results.push(...(await undoTable(opened)));
+        await dropEmptyStates(db);
+        return results;
+      }),
+  };
+}

@@ -1,0 +1,87 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { SvcError } from '../errors.js';
+import { must } from '../text/at.js';
+
+/** The text of a stored body. @throws SvcError `bad_response` if it is not UTF-8 */
+export function decodeBody(body: Uint8Array, encoding: string): string {
+  if (encoding === 'gzip') return textOf(gunzipSync(body));
+  if (encoding === 'br') return textOf(brotliDecompressSync(body));
+  return textOf(body);
+}
+
+/**
+ * UTF-8 as text. Bytes that are all ASCII are copied, which is several times as fast.
+ *
+ * @throws SvcError `bad_response` if it is not UTF-8: replaced bytes could make two keys one
+ */
+export function textOf(bytes: Uint8Array): string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (isAscii(buffer)) return buffer.toString('latin1');
+  if (!isUtf8(buffer)) throw new SvcError('bad_response', 'The answer is not a page: the body is not UTF-8.');
+  return buffer.toString('utf8');
+}
+
+/*
+ * Bytes of memory that JSON.parse takes at most, measured. A name that no other object has is the dearest: V8 makes a
+ * hidden class for it.
+ */
+const NEW_NAME_COST = 900;
+const CONTAINER_COST = 80;
+const STRING_COST = 24;
+const MEMBER_COST = 16;
+const ITEM_COST = 16;
+const MIN_COUNTED_BYTES = 4 * 2 ** 20;
+/** What parsing may take, as a multiple of the largest body. The body is in memory three times besides. */
+const MAX_COST_FACTOR = 11;
+const NAME_BITS = 22;
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_ARRAY = 0x5b;
+const BACKSLASH = 0x5c;
+const OPEN_OBJECT = 0x7b;
+
+/**
+ * Refuses a body that JSON.parse would turn into many times its size, such as millions of empty objects.
+ *
+ * @throws SvcError `body_too_large`
+ */
+export function assertParsable(body: Uint8Array, maxBodyBytes: number): void {
+  if (body.length < MIN_COUNTED_BYTES) return;
+  if (estimateCost(body) <= maxBodyBytes * MAX_COST_FACTOR) return;
+  throw new SvcError('body_too_large', 'The answer holds more objects and members than memory allows.', {
+    hint: 'Use a smaller pageSize, or allow more with http.maxBodyMiB.',
+  });
+}
+
+function estimateCost(body: Uint8Array): number {
+  const names = new Uint8Array(2 ** (NAME_BITS - 3));
+  let cost = 0;
+  let hash = 0;
+  for (let i = 0; i < body.length; i++) {
+    const byte = body[i];
+    if (byte === QUOTE) {
+      cost += STRING_COST;
+      hash = 0;
+      for (i++; ; i++) {
+        const character = body[i];
+        if (character === undefined || character === QUOTE) break;
+        hash = Math.imul(hash ^ character, 0x01000193);
+        if (character === BACKSLASH) i++;
+      }
+    } else if (byte === COMMA) cost += ITEM_COST;
+    else if (byte === COLON) cost += MEMBER_COST + (isNew(names, hash) ? NEW_NAME_COST : 0);
+    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) cost += CONTAINER_COST;
+  }
+  return cost;
+}
+
+function isNew(seen: Uint8Array, hash: number): boolean {
+  const bit = (hash ^ (hash >>> NAME_BITS)) & (2 ** NAME_BITS - 1);
+  const [index, mask] = [bit >> 3, 1 << (bit & 7)];
+  const byte = must(seen[index]);
+  seen[index] = byte | mask;
+  return (byte & mask) === 0;
+}

@@ -1,0 +1,120 @@
+import { at } from '../text/at.js';
+import type { Database } from './db/database.js';
+import { buildJudge } from './judge.js';
+import type { RemapIds } from './remap-ids.js';
+import { countStored, scopeNames, selectCrosswalk } from './statements.js';
+import { readRowStates } from './switch-columns.js';
+import type { ApplyTable, TableColumn } from './tables.js';
+import { nameFirst } from './undo-columns.js';
+import { isUnmapped } from './verdict.js';
+import { isSwitched, judgeKey } from './write-columns.js';
+
+export interface CheckedColumn {
+  readonly column: string;
+  readonly state: 'none' | 'writing' | 'written' | 'switching' | 'switched' | 'undoing';
+  readonly checked: number;
+  readonly wrongCount: number;
+  readonly wrong: readonly string[];
+  readonly missing: number;
+  readonly changedSinceCount: number;
+  readonly changedSince: readonly string[];
+  /** After the switch: rows that came since; nothing is known of their ids. */
+  readonly cameSince: number;
+  readonly unmapped: readonly {
+    readonly name: string;
+    readonly rows: number;
+    readonly isAccepted: boolean;
+  }[];
+  /** Values whose verdict differs between crosswalk and remap; null without a remap. */
+  readonly differs: number | null;
+}
+
+/** Whether a checked column is as it should be. After a switch, cells without a V4 id are settled: they are empty. */
+export function isRight(column: CheckedColumn): boolean {
+  const { state, wrongCount, missing, changedSinceCount, differs, unmapped } = column;
+  if (state !== 'written' && state !== 'switching' && state !== 'switched') return false;
+  const isSettled = state === 'switched' || unmapped.every(({ isAccepted }) => isAccepted);
+  return wrongCount + missing + changedSinceCount + (differs ?? 0) === 0 && isSettled;
+}
+
+/** Compares every cell with the crosswalk, and the crosswalk with the remap. Changes nothing. */
+export async function checkTable(table: ApplyTable, remap: RemapIds | null): Promise<CheckedColumn[]> {
+  const checked: CheckedColumn[] = [];
+  for (const column of table.columns) checked.push(await checkColumn(table, column, remap));
+  return checked;
+}
+
+async function checkColumn(
+  { db }: ApplyTable,
+  column: TableColumn,
+  remap: RemapIds | null,
+): Promise<CheckedColumn> {
+  const state = column.state?.state ?? 'none';
+  if (state === 'none' || state === 'writing' || state === 'undoing')
+    return checkUnwritten(db, column, state);
+  const phase = isSwitched(column) ? 'switched' : 'written';
+  const states = await readRowStates(db, column, phase);
+  const count = (name: string) => states.get(name) ?? 0;
+  const compared = remap === null ? null : await compareCrosswalk(db, column, remap);
+  const unmapped = [...states].flatMap(([name, rows]) =>
+    NOT_REASONS.includes(name) || !isUnmapped(name)
+      ? []
+      : [{ name, rows, isAccepted: compared?.accepted.get(name) ?? false }],
+  );
+  return {
+    column: column.column.name,
+    state,
+    checked: count('mapped'),
+    wrongCount: count('wrong'),
+    wrong: await nameFirst(db, column, phase, ['wrong'], count('wrong')),
+    missing: count('missing'),
+    changedSinceCount: count('changed'),
+    changedSince: await nameFirst(db, column, phase, ['changed'], count('changed')),
+    cameSince: count('since'),
+    unmapped,
+    differs: compared?.differs ?? null,
+  };
+}
+
+const NOT_REASONS = ['null', 'missing', 'wrong', 'mapped', 'changed', 'since'];
+
+async function checkUnwritten(
+  db: Database,
+  column: TableColumn,
+  state: CheckedColumn['state'],
+): Promise<CheckedColumn> {
+  const [row = []] = await db.query(countStored(db, column));
+  return {
+    column: column.column.name,
+    state,
+    checked: 0,
+    wrongCount: 0,
+    wrong: [],
+    missing: Number(row[0] ?? 0n),
+    changedSinceCount: 0,
+    changedSince: [],
+    cameSince: 0,
+    unmapped: [],
+    differs: null,
+  };
+}
+
+async function compareCrosswalk(
+  db: Database,
+  column: TableColumn,
+  remap: RemapIds,
+): Promise<{ readonly differs: number; readonly accepted: ReadonlyMap<string, boolean> }> {
+  const names = scopeNames(column);
+  const judge = buildJudge(remap, column.ids);
+  const accepted = new Map<string, boolean>();
+  let differs = 0;
+  for await (const batch of db.read(selectCrosswalk(db, column))) {
+    for (const row of batch) {
+      const verdict = judgeKey(names, judge, row.slice(0, names.length + 1));
+      if (verdict.new !== at(row, -2) || verdict.reason !== at(row, -1)) differs += 1;
+      if (verdict.reason !== null)
+        accepted.set(verdict.reason, (accepted.get(verdict.reason) ?? true) && verdict.isAccepted);
+    }
+  }
+  return { differs, accepted };
+}

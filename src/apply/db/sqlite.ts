@@ -1,0 +1,222 @@
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { SvcError } from '../../errors.js';
+import { APPLICATION_ID } from '../../store/open.js';
+import { type Db, Sqlite } from '../../store/sqlite.js';
+import { inBatches } from '../../text/rows.js';
+import { type Connection, type Database, throwIfAborted, type Value } from './database.js';
+import { introspectSqlite, listSqliteTables, quote } from './sqlite-catalog.js';
+
+/** Short, because signals are not heard while SQLite waits; `transaction` waits again. */
+const BUSY_MS = 100;
+const BATCH_ROWS = 1000;
+const ROWS_PER_INSERT = 100;
+
+/**
+ * Opens a SQLite file of the user.
+ *
+ * @throws SvcError `bad_input` if it is missing, not SQLite, or the database of svc-migrate itself
+ */
+export function openSqlite(file: string, mode: 'read' | 'write', connection: Connection): Database {
+  if (!existsSync(file) || !statSync(file).isFile())
+    throw new SvcError('bad_input', `There is no SQLite database at ${file}.`, { hint: 'Check the path.' });
+  const db = guard(file, () => connect(file, mode));
+  const { runUninterruptible, lockTimeoutMs } = connection;
+
+  async function inTransaction<T>(work: () => Promise<T>): Promise<T> {
+    await begin();
+    try {
+      db.pragma('defer_foreign_keys = on');
+      const result = await work();
+      await runUninterruptible(() => db.exec('commit'));
+      return result;
+    } catch (error) {
+      if (db.open && db.inTransaction) db.exec('rollback');
+      throw sqliteError(error, file);
+    }
+  }
+
+  async function begin(): Promise<void> {
+    const attempts = Math.ceil(lockTimeoutMs / BUSY_MS);
+    for (let attempt = 1; ; attempt += 1) {
+      throwIfAborted(connection);
+      try {
+        db.exec('begin immediate');
+        return;
+      } catch (error) {
+        if (!isBusy(error) || attempt >= attempts) throw sqliteError(error, file);
+        await setTimeout(1);
+      }
+    }
+  }
+
+  return {
+    kind: 'sqlite',
+    place: file,
+    supportsTransactionalDdl: true,
+    quote,
+    literal,
+    // Reals and blobs become text that is no id. An expression has no collation, so the join is exact.
+    exact: ({ holds }, term) =>
+      holds === 'text'
+        ? `iif(typeof(${term}) = 'blob', quote(${term}), cast(${term} as text))`
+        : `case typeof(${term}) when 'real' then quote(${term}) when 'blob' then quote(${term}) else ${term} end`,
+    stored: (_, term) => term,
+    isOld: (_, old, cell) => `${old} = ${cell}`,
+    isSame: (_, a, b) => `typeof(${a}) = typeof(${b}) and +${a} collate binary is ${b}`,
+    createTable: ({ table, columns, key }) => {
+      const list = columns.map(({ name, type, isNullable }) => {
+        const declared = type === 'name' ? ' text' : '';
+        return `${quote(name)}${declared}${isNullable ? '' : ' not null'}`;
+      });
+      return [
+        `create table if not exists ${table}(${list.join(', ')}, primary key (${key.map(quote).join(', ')})) without rowid`,
+      ];
+    },
+    updateFrom: ({ table, from, on, set, where }) => {
+      const changes = set.map(([column, term]) => `${quote(column)} = ${term}`).join(', ');
+      return `update ${table} as t set ${changes} from ${from} as m where ${on} and ${where}`;
+    },
+    lockTable: () => [],
+
+    introspect: async (table) =>
+      guard(file, () => introspectSqlite(db, table, isWritable(file) ? () => open(file, false) : null)),
+    listTables: async () => guard(file, () => listSqliteTables(db)),
+    query: async (sql) =>
+      guard(file, () => db.prepare<[], unknown[]>(sql).raw().safeIntegers().all().map(toValues)),
+    execute: async (sql) => {
+      throwIfAborted(connection);
+      return runUninterruptible(() => guard(file, () => db.prepare(sql).run().changes));
+    },
+    read: async function* (sql) {
+      const rows = guard(file, () => db.prepare<[], Value[]>(sql).raw().safeIntegers().iterate());
+      for (const batch of inBatches(rows, BATCH_ROWS)) {
+        throwIfAborted(connection);
+        yield batch;
+      }
+    },
+    insert: async (table, columns, rows) => {
+      const names = columns.map(quote).join(', ');
+      const marks = `(${columns.map(() => '?').join(', ')})`;
+      await runUninterruptible(() =>
+        guard(file, () => {
+          const prepare = (count: number) =>
+            db.prepare(`insert into ${table}(${names}) values ${Array(count).fill(marks).join(', ')}`);
+          const whole = rows.length < ROWS_PER_INSERT ? null : prepare(ROWS_PER_INSERT);
+          for (const some of inBatches(rows, ROWS_PER_INSERT)) {
+            const values: Value[] = [];
+            for (const row of some) values.push(...row);
+            (some.length === ROWS_PER_INSERT && whole !== null ? whole : prepare(some.length)).run(values);
+          }
+        }),
+      );
+    },
+    // A read transaction would keep writers of a file without WAL from committing.
+    transaction: (kind, work) => (kind === 'read' ? work() : inTransaction(work)),
+    close: async () => {
+      db.close();
+    },
+  };
+}
+
+function connect(file: string, mode: 'read' | 'write'): Db {
+  const db = mode === 'write' ? open(file, false) : openReader(file);
+  if (db.pragma('application_id', { simple: true }) === APPLICATION_ID) {
+    db.close();
+    throw new SvcError('bad_input', `${file} is the svc-migrate database, not your own data.`, {
+      hint: 'Name the database that holds your records.',
+    });
+  }
+  if (mode === 'write') db.pragma('synchronous = full');
+  db.pragma('temp_store = file');
+  // Values are inserted while others are read.
+  db.unsafeMode(true);
+  return db;
+}
+
+function open(file: string, readonly: boolean): Db {
+  return new Sqlite(file, { readonly, fileMustExist: true, timeout: BUSY_MS });
+}
+
+/** A killed writer leaves a journal that only a writer can roll back, as any program that opens the file would. */
+function openReader(file: string): Db {
+  const db = open(file, true);
+  const probe = 'select count(*) from sqlite_schema';
+  try {
+    db.prepare(probe).get();
+    return db;
+  } catch (error) {
+    db.close();
+    if (!/^SQLITE_READONLY_(ROLLBACK|RECOVERY)$/.test(codeOf(error))) throw error;
+  }
+  const writer = open(file, false);
+  try {
+    writer.prepare(probe).get();
+  } finally {
+    writer.close();
+  }
+  return open(file, true);
+}
+
+function isWritable(file: string): boolean {
+  try {
+    accessSync(file, constants.W_OK);
+    accessSync(dirname(file), constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A text with control characters is written in hexadecimal, so that no shell of SQLite can misread it. */
+function literal(value: Value): string {
+  if (value === null) return 'null';
+  if (typeof value === 'bigint') return value === -(2n ** 63n) ? '(-9223372036854775807 - 1)' : String(value);
+  if (/[\u0000-\u001f\u007f]/.test(value)) return `cast(x'${Buffer.from(value).toString('hex')}' as text)`;
+  return `'${value.replaceAll("'", "''")}'`;
+}
+
+function toValues(row: readonly unknown[]): Value[] {
+  return row.map((value) =>
+    value === null || value === undefined ? null : typeof value === 'bigint' ? value : String(value),
+  );
+}
+
+function guard<T>(file: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw sqliteError(error, file);
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Sqlite.SqliteError ? error.code : '';
+}
+
+function isBusy(error: unknown): boolean {
+  return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error));
+}
+
+/** SQLite's errors on the user's database as SvcErrors; others unchanged. */
+function sqliteError(error: unknown, file: string): unknown {
+  if (!(error instanceof Sqlite.SqliteError)) return error;
+  const options = { facts: { error: error.code }, cause: error };
+  if (isBusy(error)) {
+    return new SvcError('locked', `${file} is locked by another program.`, {
+      ...options,
+      hint: 'Try again when it is less busy.',
+    });
+  }
+  if (/^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|PERM)/.test(error.code)) {
+    return new SvcError('disk', `Cannot write ${file}: ${error.message}.`, {
+      ...options,
+      hint: 'Free disk space or fix the permissions, then run the same command again.',
+    });
+  }
+  const hint = error.code.startsWith('SQLITE_CONSTRAINT')
+    ? 'A constraint of the table refuses the ids: the data are as they were. Drop the constraint for the time of the switch.'
+    : 'The data are as they were.';
+  return new SvcError('bad_input', `${file}: ${error.message}.`, { ...options, hint });
+}

@@ -1,0 +1,336 @@
+import { randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  createReadStream,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { columnLabel, type FileTarget, modelLabel, outputOf } from '../../config/apply-targets.js';
+import type { OnProgress } from '../../domain.js';
+import { describeFileError, SvcError } from '../../errors.js';
+import { at } from '../../text/at.js';
+import { judgeValue } from '../judge.js';
+import type { RemapIds } from '../remap-ids.js';
+import { type OutcomeCount, Tally } from '../tally.js';
+import { isUnmapped, type Verdict } from '../verdict.js';
+import { openCsv } from './csv.js';
+import type { FileFormat, RewriteCell } from './file-format.js';
+import { openNdjson } from './ndjson.js';
+
+/**
+ * Files are a filter: records are read, their ids are mapped, and a new file is written beside. Every other byte stays:
+ * texts here are bytes in Latin-1.
+ */
+
+export interface FilePlan {
+  readonly rows: number;
+  readonly columns: readonly {
+    readonly column: string;
+    readonly model: string;
+    readonly counts: readonly OutcomeCount[];
+  }[];
+}
+
+export interface WrittenFile extends FilePlan {
+  readonly output: string;
+}
+
+export interface CheckedFile {
+  readonly output: string;
+  readonly exists: boolean;
+  readonly checked: number;
+  readonly wrongCount: number;
+  readonly wrong: readonly string[];
+  /** Records that the new file does not have. */
+  readonly missing: number;
+}
+
+const MOST_NAMED = 5;
+
+export async function planFile(
+  target: FileTarget,
+  remap: RemapIds,
+  onProgress: OnProgress,
+): Promise<FilePlan> {
+  const mapper = buildMapper(target, remap);
+  let rows = 0;
+  for await (const { format, record, row } of readRecords(target, target.file, onProgress)) {
+    format.rewrite(record, row, mapper.rewrite);
+    rows = row;
+  }
+  return { rows, columns: mapper.count() };
+}
+
+/**
+ * Writes the new file. Ids without a V4 id become empty.
+ *
+ * @throws SvcError `bad_input` if the new file is another program's, or ids have no V4 id and `partial` is not set;
+ * `locked` if another process wrote it first
+ */
+export async function writeFile(
+  target: FileTarget,
+  remap: RemapIds,
+  { partial, onProgress }: { readonly partial: boolean; readonly onProgress: OnProgress },
+): Promise<WrittenFile> {
+  const output = outputOf(target);
+  const isThere = await isWritten(target);
+  const mapper = buildMapper(target, remap);
+  const temporary = `${output}.${randomUUID()}.svc-migrate-tmp`;
+  let rows = 0;
+  await onDisk(output, async () => {
+    const fd = openSync(temporary, 'w', statSync(target.file).mode & 0o777);
+    try {
+      for await (const { format, head, record, row } of readRecords(target, target.file, onProgress)) {
+        writeText(fd, head + (row === 0 ? '' : format.rewrite(record, row, mapper.rewrite)));
+        rows = row;
+      }
+      if (!partial && mapper.hasUnmapped())
+        throw new SvcError('bad_input', `${target.file} has ids without a V4 id; nothing was written.`, {
+          hint: 'Leave their cells empty with --partial.',
+        });
+      fsyncSync(fd);
+      // A link never replaces a file that was created meanwhile.
+      if (isThere) renameSync(temporary, output);
+      else linkSync(temporary, output);
+    } finally {
+      closeSync(fd);
+      rmSync(temporary, { force: true });
+    }
+  });
+  return { output, rows, columns: mapper.count() };
+}
+
+export async function checkFile(
+  target: FileTarget,
+  remap: RemapIds,
+  onProgress: OnProgress,
+): Promise<CheckedFile> {
+  const output = outputOf(target);
+  if (!isFile(output)) return { output, exists: false, checked: 0, wrongCount: 0, wrong: [], missing: 0 };
+  const mapper = buildMapper(target, remap);
+  const written = readRecords(target, output, () => {});
+  const wrong: string[] = [];
+  let wrongCount = 0;
+  let missing = 0;
+  for await (const { format, head, record, row } of readRecords(target, target.file, onProgress)) {
+    const expected = row === 0 ? head : format.rewrite(record, row, mapper.rewrite);
+    const { value, done } = await written.next();
+    if (done === true) missing += 1;
+    else if ((row === 0 ? value.head : value.record) !== expected) {
+      wrongCount += 1;
+      if (wrong.length < MOST_NAMED) wrong.push(row === 0 ? 'header' : `record ${row}`);
+    }
+  }
+  for await (const { row } of written) {
+    wrongCount += 1;
+    if (wrong.length < MOST_NAMED) wrong.push(`record ${row}`);
+  }
+  const mapped = mapper.count().flatMap(({ counts }) => counts.filter(({ name }) => name === 'mapped'));
+  return {
+    output,
+    exists: true,
+    checked: mapped.reduce((sum, { rows }) => sum + rows, 0),
+    wrongCount,
+    wrong,
+    missing,
+  };
+}
+
+/** Removes the new file. @throws SvcError `bad_input` if it is not made of the old one */
+export async function undoFile(
+  target: FileTarget,
+): Promise<{ readonly output: string; readonly removed: boolean }> {
+  const output = outputOf(target);
+  const removed = await isWritten(target);
+  await onDisk(output, async () => {
+    if (removed) rmSync(output);
+    const [folder, prefix] = [dirname(output), `${basename(output)}.`];
+    const isOurs = (name: string) =>
+      name.startsWith(prefix) && /^[0-9a-f-]{36}\.svc-migrate-tmp$/.test(name.slice(prefix.length));
+    for (const name of readdirSync(folder).filter(isOurs)) rmSync(join(folder, name), { force: true });
+  });
+  return { output, removed };
+}
+
+/**
+ * Whether the new file exists. It is recognized by its records, which differ from the old file only in their ids; the old
+ * file may have got more since.
+ */
+async function isWritten(target: FileTarget): Promise<boolean> {
+  const output = outputOf(target);
+  if (resolve(output) === resolve(target.file))
+    throw new SvcError('usage', `The new file of ${target.name} would replace ${target.file}.`, {
+      hint: 'Name another "output".',
+    });
+  if (!isFile(output)) return false;
+  const records = readRecords(target, target.file, () => {});
+  const blank: RewriteCell = () => '';
+  try {
+    for await (const { format, head, record, row } of readRecords(target, output, () => {})) {
+      const { value, done } = await records.next();
+      if (done === true || value.head !== head) throw foreign(output, target);
+      if (row > 0 && format.rewrite(record, row, blank) !== value.format.rewrite(value.record, row, blank))
+        throw foreign(output, target);
+    }
+  } catch (error) {
+    throw error instanceof SvcError && error.code === 'bad_input' ? foreign(output, target) : error;
+  }
+  return true;
+}
+
+function foreign(output: string, { file }: FileTarget): SvcError {
+  return new SvcError(
+    'bad_input',
+    `${output} was not written from ${file}, or one of them was changed since.`,
+    {
+      hint: 'Move it away, or name another "output".',
+    },
+  );
+}
+
+interface JudgedId {
+  readonly value: string;
+  readonly verdict: Verdict;
+  rows: number;
+}
+
+function buildMapper(target: FileTarget, remap: RemapIds) {
+  const judged = target.ids.map(() => new Map<string, JudgedId>());
+  const rewrite: RewriteCell = (index, value, scope) => {
+    const ids = at(judged, index);
+    const key = scope.model === null && scope.region === null ? value : JSON.stringify([value, scope]);
+    let id = ids.get(key);
+    if (id === undefined) {
+      id = { value, verdict: judgeValue(remap, at(target.ids, index), value, scope), rows: 0 };
+      ids.set(key, id);
+    }
+    id.rows += 1;
+    if (isUnmapped(id.verdict.reason)) return '';
+    return id.verdict.new === null ? null : String(id.verdict.new);
+  };
+  return {
+    rewrite,
+    hasUnmapped: () =>
+      judged.some((ids) => [...ids.values()].some(({ verdict }) => isUnmapped(verdict.reason))),
+    count: () =>
+      target.ids.map((ids, index) => {
+        const tally = new Tally();
+        for (const { value, verdict, rows } of at(judged, index).values()) tally.add(value, verdict, rows);
+        return { column: columnLabel(ids), model: modelLabel(ids), counts: tally.list() };
+      }),
+  };
+}
+
+interface FileRecord {
+  readonly format: FileFormat;
+  /** What comes before the first record; '' from then on. */
+  readonly head: string;
+  readonly record: string;
+  /** Counted from 1; 0 for the head. */
+  readonly row: number;
+}
+
+const CHUNK_BYTES = 1024 * 1024;
+const MAX_RECORD_CHARS = 64 * 1024 * 1024;
+
+async function* readRecords(
+  target: FileTarget,
+  file: string,
+  onProgress: OnProgress,
+): AsyncGenerator<FileRecord, void> {
+  const total = sizeOf(file);
+  const head = readHead(file);
+  const format = target.kind === 'csv' ? openCsv(target, head) : openNdjson(target, head);
+  yield { format, head: head.slice(0, format.dataStart), record: '', row: 0 };
+  const stream = createReadStream(file, {
+    encoding: 'latin1',
+    highWaterMark: CHUNK_BYTES,
+    start: format.dataStart,
+  });
+  let rest = '';
+  let row = 0;
+  let done = 0;
+  const take = function* (text: string, isLast: boolean): Generator<FileRecord> {
+    let start = 0;
+    while (start < text.length) {
+      const end = format.split(text, start, isLast);
+      if (end === null) break;
+      row += 1;
+      yield { format, head: '', record: text.slice(start, end), row };
+      start = end;
+    }
+    rest = text.slice(start);
+  };
+  for await (const chunk of stream) {
+    const text = String(chunk);
+    done += text.length;
+    yield* take(rest + text, false);
+    onProgress({ kind: 'step', name: `reading ${basename(file)}`, done, total });
+    if (rest.length <= MAX_RECORD_CHARS) continue;
+    throw new SvcError(
+      'bad_input',
+      `${file} has a record of more than ${MAX_RECORD_CHARS / 1024 / 1024} MiB.`,
+      {
+        hint: 'Look for a quote that is never closed, or name the right delimiter.',
+      },
+    );
+  }
+  yield* take(rest, true);
+}
+
+function sizeOf(file: string): number {
+  const stats = onInput(file, () => statSync(file));
+  if (!stats.isFile()) throw new SvcError('bad_input', `${file} is not a regular file.`);
+  return stats.size;
+}
+
+function readHead(file: string): string {
+  return onInput(file, () => {
+    const fd = openSync(file, 'r');
+    try {
+      const buffer = Buffer.alloc(CHUNK_BYTES);
+      return buffer.toString('latin1', 0, readSync(fd, buffer, 0, CHUNK_BYTES, 0));
+    } finally {
+      closeSync(fd);
+    }
+  });
+}
+
+function onInput<T>(file: string, work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    throw new SvcError('bad_input', `${file} cannot be read: ${describeFileError(cause)}.`, { cause });
+  }
+}
+
+async function onDisk(output: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof SvcError || !(error instanceof Error) || !('code' in error)) throw error;
+    if (error.code === 'EEXIST')
+      throw new SvcError('locked', `Another process wrote ${output} first.`, {
+        hint: 'Run the same command again.',
+        cause: error,
+      });
+    throw new SvcError('disk', `${output} cannot be written: ${describeFileError(error)}.`, { cause: error });
+  }
+}
+
+function writeText(fd: number, text: string): void {
+  const bytes = Buffer.from(text, 'latin1');
+  for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done);
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}

@@ -1,0 +1,210 @@
+import { formatModelRef, type ModelRef } from '../config/apply-targets.js';
+import { SvcError } from '../errors.js';
+import { STATE_TABLE } from './crosswalk.js';
+import type { ColumnFacts, Database, TableFacts } from './db/database.js';
+import { isIdText } from './judge.js';
+import type { RemapIds } from './remap-ids.js';
+import { readStates } from './state.js';
+import { tableSql } from './statements.js';
+
+/**
+ * Whether a column holds V3 ids. `likely`: nearly every value is a V3 id of one model, and its name or the rarity of such
+ * numbers confirms it. `possible`: worth a look. `by_chance`: small numbers that are ids of any model. `v4`: mostly V4 ids.
+ * `rewritten`: svc-migrate wrote it.
+ */
+export type Standing = 'likely' | 'possible' | 'by_chance' | 'v4' | 'rewritten' | 'none';
+
+export interface Proposal {
+  readonly table: string | null;
+  readonly column: string;
+  /** The JSON path of the ids; null if they stand alone. */
+  readonly path: string | null;
+  readonly standing: Standing;
+  readonly model: string | null;
+  readonly isNamed: boolean;
+  /** Distinct values that were seen, and those that are V3 ids and V4 ids of the model. */
+  readonly seen: number;
+  readonly v3: number;
+  readonly v4: number;
+}
+
+export interface FindResult {
+  readonly columns: readonly Proposal[];
+  readonly unseen: readonly { readonly what: string; readonly why: string }[];
+}
+
+/** Rows and distinct values that are looked at for each column. */
+const SAMPLE_ROWS = 20_000;
+const SAMPLE_VALUES = 500;
+const MIN_LIKELY = 0.9;
+const MIN_POSSIBLE = 0.5;
+/** A column of unrelated numbers can match a model to this degree. */
+const MAX_CHANCE = 0.3;
+const PROBES = 100;
+
+export async function findIds(db: Database, remap: RemapIds): Promise<FindResult> {
+  const columns: Proposal[] = [];
+  const unseen: FindResult['unseen'][number][] = [];
+  const states = await readStates(db);
+  const isOurs = (name: string) => name === STATE_TABLE || states.some(({ crosswalk }) => crosswalk === name);
+  for (const { schema, name, obstacle } of await db.listTables()) {
+    if (isOurs(name)) continue;
+    const what = schema === null ? name : `${schema}.${name}`;
+    if (obstacle !== null) {
+      unseen.push({ what, why: obstacle });
+      continue;
+    }
+    try {
+      const facts = await db.introspect(what);
+      const written = states.filter(({ table }) => table === facts?.table).map(({ column }) => column);
+      if (facts !== null) columns.push(...(await findInTable(db, facts, written, remap)));
+    } catch (error) {
+      if (!(error instanceof SvcError) || error.code === 'interrupted') throw error;
+      unseen.push({ what, why: error.message });
+    }
+  }
+  return { columns, unseen };
+}
+
+async function findInTable(
+  db: Database,
+  facts: TableFacts,
+  written: readonly string[],
+  remap: RemapIds,
+): Promise<Proposal[]> {
+  const proposals: Proposal[] = [];
+  const added = written.flatMap((name) => [`${name}_v3`, `${name}_v4`]);
+  for (const column of facts.columns) {
+    if (column.holds === 'other' || added.includes(column.name)) continue;
+    const place = { table: facts.table, column: column.name };
+    if (written.includes(column.name)) proposals.push({ ...place, ...NOTHING, standing: 'rewritten' });
+    else proposals.push(...propose(place, await sampleColumn(db, facts, column), remap));
+  }
+  return proposals;
+}
+
+const NOTHING = { path: null, standing: 'none', model: null, isNamed: false, seen: 0, v3: 0, v4: 0 } as const;
+
+async function sampleColumn(db: Database, facts: TableFacts, column: ColumnFacts): Promise<string[]> {
+  const cell = db.exact(column, `t.${db.quote(column.name)}`);
+  const rows = await db.query(
+    `select distinct v from (select ${cell} as v from ${tableSql(db, facts)} as t limit ${SAMPLE_ROWS}) as s
+     where v is not null limit ${SAMPLE_VALUES}`,
+  );
+  return rows.map(([value]) => String(value));
+}
+
+export function propose(
+  place: Pick<Proposal, 'table' | 'column'>,
+  values: readonly string[],
+  remap: RemapIds,
+): Proposal[] {
+  if (values.length > 0 && values.every((value) => /^\s*[[{]/.test(value))) {
+    return [...pathsIn(values)].map(([path, ids]) => ({
+      ...place,
+      ...judgeSample(`${place.column} ${path}`, [...ids], remap),
+      path,
+    }));
+  }
+  return [{ ...place, ...judgeSample(place.column, values, remap), path: null }];
+}
+
+function judgeSample(
+  name: string,
+  values: readonly string[],
+  remap: RemapIds,
+): Omit<Proposal, 'table' | 'column' | 'path'> {
+  const ids = values.filter(isIdText).map(BigInt);
+  const fits = ids.length === 0 ? [] : remap.refs.map((ref) => fitOf(ref, name, ids, remap));
+  const rank = ({ v3, isNamed }: Fit) => v3 * 2 + (isNamed ? 1 : 0);
+  const best = fits.reduce<Fit | null>((a, b) => (a === null || rank(b) > rank(a) ? b : a), null);
+  if (best === null || best.v3 + best.v4 === 0) return { ...NOTHING, seen: values.length };
+  const { ref, isNamed, v3, v4 } = best;
+  return {
+    standing: standingOf(best, ids, values.length, remap),
+    model: formatModelRef(ref),
+    isNamed,
+    seen: values.length,
+    v3,
+    v4,
+  };
+}
+
+interface Fit {
+  readonly ref: ModelRef;
+  readonly isNamed: boolean;
+  readonly v3: number;
+  readonly v4: number;
+}
+
+function fitOf(ref: ModelRef, name: string, ids: readonly bigint[], remap: RemapIds): Fit {
+  let v3 = 0;
+  let v4 = 0;
+  for (const id of ids) {
+    const { reason } = remap.judge(ref, null, id);
+    if (reason === 'unknown/known_as_v4_only') v4 += 1;
+    else if (reason !== 'unknown/not_in_remap') v3 += 1;
+  }
+  return { ref, isNamed: isNamedAfter(name, ref), v3, v4 };
+}
+
+function standingOf(
+  { ref, isNamed, v3, v4 }: Fit,
+  ids: readonly bigint[],
+  seen: number,
+  remap: RemapIds,
+): Standing {
+  if (v4 > v3) return 'v4';
+  const share = v3 / seen;
+  if (share < MIN_POSSIBLE) return 'none';
+  if (share < MIN_LIKELY) return isNamed ? 'possible' : 'none';
+  if (isNamed) return 'likely';
+  return chanceOf(ref, ids, remap) <= MAX_CHANCE ? 'likely' : 'by_chance';
+}
+
+/** The share of V3 ids among all numbers in the range of the values. */
+function chanceOf(ref: ModelRef, ids: readonly bigint[], remap: RemapIds): number {
+  const low = ids.reduce((a, b) => (b < a ? b : a));
+  const span = ids.reduce((a, b) => (b > a ? b : a)) - low + 1n;
+  const count = span < BigInt(PROBES) ? Number(span) : PROBES;
+  const hits = Array.from({ length: count }, (_, at) => low + (span * BigInt(at)) / BigInt(count)).filter(
+    (id) => !remap.judge(ref, null, id).reason?.startsWith('unknown/'),
+  );
+  return hits.length / count;
+}
+
+/** `invoice_id` is named after `accounting/invoices`, `lineItemId` after `accounting/invoices#line_items`. */
+export function isNamedAfter(name: string, { model, path }: ModelRef): boolean {
+  const words = (text: string) =>
+    text
+      .replace(/([a-z])([A-Z])/g, '$1_$2')
+      .toLowerCase()
+      .split(/[^a-z]+/)
+      .map((word) => word.replace(/ies$/, 'y').replace(/s$/, ''))
+      .filter((word) => word !== '' && word !== 'id');
+  const wanted = words(path === '' ? (model.split('/')[1] ?? model) : path);
+  const given = words(name);
+  return (
+    wanted.length > 0 && (wanted.every((word) => given.includes(word)) || given.at(-1) === wanted.at(-1))
+  );
+}
+
+/** The integers at each path of JSON texts; items of arrays share a path. */
+function pathsIn(texts: readonly string[]): Map<string, Set<string>> {
+  const paths = new Map<string, Set<string>>();
+  const walk = (value: unknown, path: string): void => {
+    if (Array.isArray(value)) for (const item of value) walk(item, `${path}[*]`);
+    else if (typeof value === 'object' && value !== null)
+      for (const [key, inner] of Object.entries(value))
+        walk(inner, /^[\p{L}_$][\p{L}\p{N}_$-]*$/u.test(key) ? `${path}.${key}` : `${path}['${key}']`);
+    else if (isIdText(String(value))) paths.set(path, (paths.get(path) ?? new Set()).add(String(value)));
+  };
+  for (const text of texts) {
+    try {
+      walk(JSON.parse(text), '$');
+    } catch {
+      // No JSON: it has no paths.
+    }
+  }
+  return paths;
+}

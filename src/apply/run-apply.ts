@@ -1,0 +1,497 @@
+import {
+  type ApplyTarget,
+  type DatabasePlace,
+  type FileTarget,
+  isFile,
+  type TableTarget,
+} from '../config/apply-targets.js';
+import type { Env, OnProgress } from '../domain.js';
+import { expectedError, SvcError } from '../errors.js';
+import { type CheckedColumn, checkTable } from './check-columns.js';
+import type { Connection, Database, Obstacle } from './db/database.js';
+import { openPlace, placeKey } from './open-target.js';
+import { type ColumnPlan, planTable } from './plan-columns.js';
+import { printScripts, type Scripts } from './print.js';
+import type { RemapIds } from './remap-ids.js';
+import type { Selection } from './select-targets.js';
+import { dropEmptyStates } from './state.js';
+import { findSwitchObstacles, RefusedSwitch, type SwitchedColumn, switchTable } from './switch-columns.js';
+import { type ApplyTable, openTable, openWrittenTables } from './tables.js';
+import { type OutcomeCount, sumOf, unmappedOf } from './tally.js';
+import { type UndoneColumn, undoTable } from './undo-columns.js';
+import {
+  fillTable,
+  findWriteObstacles,
+  isSwitched,
+  type LoadedColumn,
+  loadTable,
+  type WrittenColumn,
+} from './write-columns.js';
+
+export interface ApplyContext {
+  readonly connection: Connection;
+  readonly env: Env;
+  readonly onProgress: OnProgress;
+}
+
+export interface TargetPlan {
+  readonly name: string;
+  readonly kind: ApplyTarget['kind'];
+  /** File or table, without secrets. */
+  readonly place: string;
+  readonly output: string | null;
+  readonly columns: readonly ColumnPlan[];
+  readonly notes: readonly Obstacle[];
+}
+
+export type OfTarget<T> = T & { readonly target: string; readonly place: string };
+
+function placeOf(target: TableTarget): DatabasePlace {
+  return target.kind === 'sqlite'
+    ? { kind: target.kind, file: target.file }
+    : { kind: target.kind, urlEnv: target.urlEnv, tls: target.tls };
+}
+
+class Databases {
+  readonly #context: ApplyContext;
+  readonly #mode: 'read' | 'write';
+  readonly #open = new Map<string, Database>();
+
+  constructor(context: ApplyContext, mode: 'read' | 'write') {
+    this.#context = context;
+    this.#mode = mode;
+  }
+
+  async open(place: DatabasePlace): Promise<Database> {
+    const key = placeKey(place);
+    const opened = this.#open.get(key);
+    if (opened !== undefined) return opened;
+    const db = await openPlace(place, this.#mode, this.#context.connection, this.#context.env);
+    this.#open.set(key, db);
+    return db;
+  }
+
+  all(): Iterable<Database> {
+    return this.#open.values();
+  }
+
+  async close(): Promise<void> {
+    for (const db of this.#open.values()) await db.close();
+  }
+}
+
+async function withDatabases<T>(
+  context: ApplyContext,
+  mode: 'read' | 'write',
+  work: (databases: Databases) => Promise<T>,
+): Promise<T> {
+  const databases = new Databases(context, mode);
+  try {
+    return await work(databases);
+  } finally {
+    await databases.close();
+  }
+}
+
+const tablePlace = (table: ApplyTable) => `${table.db.place}, table ${table.facts.table}`;
+
+export function planTargets(
+  targets: readonly ApplyTarget[],
+  remap: RemapIds,
+  context: ApplyContext,
+): Promise<TargetPlan[]> {
+  return withDatabases(context, 'read', async (databases) => {
+    const plans: TargetPlan[] = [];
+    for (const target of targets) {
+      if (isFile(target)) {
+        plans.push(await planOneFile(target, remap, context));
+        continue;
+      }
+      const table = await openTable(await databases.open(placeOf(target)), target);
+      const columns = await planTable(table, remap, context.onProgress);
+      plans.push({
+        name: target.name,
+        kind: target.kind,
+        place: tablePlace(table),
+        output: null,
+        columns,
+        notes: distinct(columns.flatMap(({ notes }) => notes)),
+      });
+    }
+    return plans;
+  });
+}
+
+function distinct(notes: readonly Obstacle[]): Obstacle[] {
+  return notes.filter((note, at) => notes.findIndex(({ text }) => text === note.text) === at);
+}
+
+async function planOneFile(
+  target: FileTarget,
+  remap: RemapIds,
+  { onProgress }: ApplyContext,
+): Promise<TargetPlan> {
+  const { planFile } = await import('./files/file-targets.js');
+  const { outputOf } = await import('../config/apply-targets.js');
+  const { columns } = await planFile(target, remap, onProgress);
+  return {
+    name: target.name,
+    kind: target.kind,
+    place: target.file,
+    output: outputOf(target),
+    columns: columns.map((column) => ({ ...column, newColumn: null, state: 'none', notes: [] })),
+    notes: [],
+  };
+}
+
+export interface WriteResult {
+  readonly written: readonly OfTarget<Omit<WrittenColumn, 'isNew'> & { readonly output: string | null }>[];
+  readonly switchedBefore: readonly OfTarget<{ readonly column: string }>[];
+  /** If ids have no V4 id and that was not allowed: their counts. Nothing was written then. */
+  readonly refused: readonly OfTarget<{
+    readonly column: string;
+    readonly counts: readonly OutcomeCount[];
+  }>[];
+}
+
+/**
+ * apply write: loads every crosswalk first, so that a refusal leaves nothing behind.
+ *
+ * @throws SvcError `bad_input` if something stands in the way or every column was switched before; `apply_stopped` if it
+ *   stopped part-way
+ */
+export function writeTargets(
+  targets: readonly ApplyTarget[],
+  remap: RemapIds,
+  { isPartial }: { readonly isPartial: boolean },
+  context: ApplyContext,
+): Promise<WriteResult> {
+  return withDatabases(context, 'write', async (databases) => {
+    const tables: ApplyTable[] = [];
+    for (const target of targets)
+      if (!isFile(target)) tables.push(await openTable(await databases.open(placeOf(target)), target));
+    const switchedBefore = tables.flatMap((table) =>
+      table.columns.filter(isSwitched).map(({ column }) => ({ ...nameOf(table), column: column.name })),
+    );
+    for (const table of tables) assertWritable(table);
+    const files = targets.filter(isFile);
+    if (files.length === 0 && tables.every(({ columns }) => columns.every(isSwitched)))
+      throw alreadySwitched(tables);
+    const loads: { readonly table: ApplyTable; readonly loaded: readonly LoadedColumn[] }[] = [];
+    try {
+      for (const table of tables)
+        loads.push({ table, loaded: await loadTable(table, remap, context.onProgress) });
+      const refused = [
+        ...loads.flatMap(({ table, loaded }) =>
+          loaded.map(({ column, counts }) => ({ ...nameOf(table), column, counts })),
+        ),
+        ...(await planFiles(files, remap, context)),
+      ].filter(({ counts }) => unmappedOf(counts).length > 0);
+      if (refused.length > 0 && !isPartial) {
+        await discard(loads);
+        for (const db of databases.all()) await dropEmptyStates(db);
+        return { written: [], switchedBefore, refused };
+      }
+    } catch (error) {
+      await discard(loads).catch(() => {});
+      throw error;
+    }
+    const written: WriteResult['written'][number][] = [];
+    for (const { table, loaded } of loads) {
+      const columns = await orStopped(() => fillTable(table, remap, loaded));
+      written.push(
+        ...columns.map(({ isNew: _, ...column }) => ({ ...nameOf(table), ...column, output: null })),
+      );
+    }
+    for (const file of files) written.push(...(await writeOneFile(file, remap, isPartial, context)));
+    return { written, switchedBefore, refused: [] };
+  });
+}
+
+function nameOf(table: ApplyTable): { readonly target: string; readonly place: string } {
+  return { target: table.target, place: tablePlace(table) };
+}
+
+async function planFiles(files: readonly FileTarget[], remap: RemapIds, context: ApplyContext) {
+  const plans: OfTarget<{ readonly column: string; readonly counts: readonly OutcomeCount[] }>[] = [];
+  for (const file of files) {
+    const { columns, place } = await planOneFile(file, remap, context);
+    plans.push(...columns.map(({ column, counts }) => ({ target: file.name, place, column, counts })));
+  }
+  return plans;
+}
+
+async function writeOneFile(
+  file: FileTarget,
+  remap: RemapIds,
+  isPartial: boolean,
+  { onProgress }: ApplyContext,
+) {
+  const { writeFile } = await import('./files/file-targets.js');
+  const { columns, output } = await writeFile(file, remap, { partial: isPartial, onProgress });
+  return columns.map(({ column, counts }) => ({
+    target: file.name,
+    place: file.file,
+    column,
+    newColumn: column,
+    counts,
+    changed: sumOf(
+      counts.filter(({ name }) => name === 'mapped'),
+      'rows',
+    ),
+    output,
+  }));
+}
+
+/** Takes back what a refused write recorded. */
+async function discard(
+  loads: readonly { readonly table: ApplyTable; readonly loaded: readonly LoadedColumn[] }[],
+): Promise<void> {
+  for (const { table, loaded } of loads) {
+    const isNew = (name: string) => loaded.some((each) => each.column === name && each.isNew);
+    const [now] = await openWrittenTables(table.db, table.facts.table);
+    if (now !== undefined)
+      await undoTable({ ...now, columns: now.columns.filter(({ column }) => isNew(column.name)) });
+  }
+}
+
+function assertWritable(table: ApplyTable): void {
+  for (const column of table.columns.filter((each) => !isSwitched(each))) {
+    const stop = findWriteObstacles(table, column).find(({ stops }) => stops === 'write');
+    if (stop !== undefined)
+      throw new SvcError(stop.code === 'undoing' ? 'incomplete' : 'bad_input', `${stop.text}`, {
+        hint: 'Nothing was written. `svc-migrate apply plan` shows everything that stands in the way.',
+      });
+  }
+}
+
+function alreadySwitched(tables: readonly ApplyTable[]): SvcError {
+  const names = tables.map(
+    ({ facts, columns }) => `${facts.table}.${columns.map(({ column }) => column.name).join(', ')}`,
+  );
+  return new SvcError(
+    'bad_input',
+    `Already switched: ${names.join('; ')} ${names.length === 1 ? 'holds' : 'hold'} V4 ids.`,
+    {
+      hint: 'Nothing is left to do. `svc-migrate apply undo` takes the switch back.',
+    },
+  );
+}
+
+/** Errors after the first change of the user's tables: exit code 7, unless they have a code of their own meaning. */
+async function orStopped<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const expected = expectedError(error);
+    if (expected === null || expected.code === 'interrupted' || expected.code === 'locked') throw error;
+    throw new SvcError('apply_stopped', `Stopped part-way: ${expected.message}`, {
+      hint: `${expected.hint ?? ''} Run the same command again, or \`svc-migrate apply undo\`.`.trim(),
+      facts: expected.facts,
+      cause: expected,
+    });
+  }
+}
+
+/** The tables of selections as the targets themselves record them; columns that were never written have no state. */
+async function openSelections(
+  selections: readonly Selection[],
+  databases: Databases,
+  withUnwritten: boolean,
+): Promise<ApplyTable[]> {
+  const tables: ApplyTable[] = [];
+  for (const selection of selections) {
+    if (selection.kind === 'place') {
+      tables.push(...(await openWrittenTables(await databases.open(selection.place), selection.table)));
+      continue;
+    }
+    const { target } = selection;
+    if (isFile(target)) continue;
+    const db = await databases.open(placeOf(target));
+    const [written] = await openWrittenTables(db, target.table, target.name);
+    if (!withUnwritten) {
+      if (written !== undefined) tables.push(written);
+      continue;
+    }
+    const configured = await openTable(db, target);
+    const others = configured.columns.filter(({ state }) => state === null);
+    tables.push({ ...configured, columns: [...(written?.columns ?? []), ...others] });
+  }
+  return merge(tables);
+}
+
+function merge(tables: readonly ApplyTable[]): ApplyTable[] {
+  const merged: ApplyTable[] = [];
+  for (const table of tables) {
+    const at = merged.findIndex(({ db, facts }) => db === table.db && facts.table === table.facts.table);
+    const before = merged[at];
+    if (before === undefined) merged.push(table);
+    else {
+      const isKnown = (name: string) => before.columns.some(({ column }) => column.name === name);
+      const columns = [...before.columns, ...table.columns.filter(({ column }) => !isKnown(column.name))];
+      merged[at] = { ...before, columns };
+    }
+  }
+  return merged;
+}
+
+function filesOfSelections(selections: readonly Selection[]): FileTarget[] {
+  return selections.flatMap((selection) =>
+    selection.kind === 'target' && isFile(selection.target) ? [selection.target] : [],
+  );
+}
+
+export interface FileCheck {
+  readonly output: string;
+  readonly exists: boolean;
+  readonly checked: number;
+  readonly wrongCount: number;
+  readonly wrong: readonly string[];
+  readonly missing: number;
+}
+
+export interface CheckResult {
+  readonly columns: readonly OfTarget<CheckedColumn>[];
+  readonly files: readonly OfTarget<FileCheck>[];
+}
+
+/** apply check. `remap`: null if there is none to compare the crosswalks with. */
+export function checkTargets(
+  selections: readonly Selection[],
+  remap: RemapIds | null,
+  context: ApplyContext,
+): Promise<CheckResult> {
+  return withDatabases(context, 'read', async (databases) => {
+    const columns: OfTarget<CheckedColumn>[] = [];
+    for (const table of await openSelections(selections, databases, true))
+      columns.push(...(await checkTable(table, remap)).map((column) => ({ ...nameOf(table), ...column })));
+    const files: OfTarget<FileCheck>[] = [];
+    for (const target of filesOfSelections(selections)) {
+      if (remap === null)
+        throw new SvcError('incomplete', 'Files are checked against the remap, and there is none.', {
+          hint: 'Run `svc-migrate run` first.',
+        });
+      const { checkFile } = await import('./files/file-targets.js');
+      files.push({
+        target: target.name,
+        place: target.file,
+        ...(await checkFile(target, remap, context.onProgress)),
+      });
+    }
+    return { columns, files };
+  });
+}
+
+export interface SwitchResult {
+  readonly switched: readonly OfTarget<SwitchedColumn>[];
+  /** If a column has ids without a V4 id and that was not allowed. Its table is as it was. */
+  readonly refused: OfTarget<{
+    readonly column: string;
+    readonly unmapped: readonly { readonly name: string; readonly rows: number }[];
+  }> | null;
+  readonly skipped: readonly string[];
+}
+
+export function switchTargets(
+  selections: readonly Selection[],
+  { isEmptying }: { readonly isEmptying: boolean },
+  context: ApplyContext,
+): Promise<SwitchResult> {
+  return withDatabases(context, 'write', async (databases) => {
+    const tables = await openSelections(selections, databases, true);
+    const skipped = filesOfSelections(selections).map(({ name }) => name);
+    if (tables.length === 0 && skipped.length === 0) throw nothingWritten();
+    for (const table of tables) assertSwitchable(table);
+    if (tables.length > 0 && tables.every(({ columns }) => columns.every(isSwitched)))
+      throw alreadySwitched(tables);
+    const switched: OfTarget<SwitchedColumn>[] = [];
+    for (const table of tables) {
+      try {
+        switched.push(
+          ...(await switchTable(table, isEmptying)).map((column) => ({ ...nameOf(table), ...column })),
+        );
+      } catch (error) {
+        if (!(error instanceof RefusedSwitch)) throw error;
+        const unmapped = error.unmapped.map(([name, rows]) => ({ name, rows }));
+        return { switched, refused: { ...nameOf(table), column: error.column, unmapped }, skipped };
+      }
+    }
+    return { switched, refused: null, skipped };
+  });
+}
+
+function nothingWritten(): SvcError {
+  return new SvcError('incomplete', 'Nothing was written there yet.', {
+    hint: 'Run `svc-migrate apply write` first.',
+  });
+}
+
+function assertSwitchable(table: ApplyTable): void {
+  for (const column of table.columns.filter((each) => !isSwitched(each))) {
+    const stop = [...table.facts.obstacles, ...findSwitchObstacles(table, column)].find(
+      (obstacle) =>
+        obstacle.stops !== 'none' && (obstacle.column ?? column.column.name) === column.column.name,
+    );
+    if (stop !== undefined) throw new SvcError('bad_input', stop.text, { hint: 'Nothing was switched.' });
+  }
+}
+
+export interface UndoResult {
+  readonly undone: readonly OfTarget<UndoneColumn>[];
+  readonly files: readonly OfTarget<{ readonly output: string; readonly removed: boolean }>[];
+}
+
+export function undoTargets(selections: readonly Selection[], context: ApplyContext): Promise<UndoResult> {
+  return withDatabases(context, 'write', async (databases) => {
+    const undone: OfTarget<UndoneColumn>[] = [];
+    for (const table of await openSelections(selections, databases, false)) {
+      const columns = await orStoppedAfter(undone.length > 0, () => undoTable(table));
+      undone.push(...columns.map((column) => ({ ...nameOf(table), ...column })));
+    }
+    for (const db of databases.all()) await dropEmptyStates(db);
+    const files: UndoResult['files'][number][] = [];
+    for (const target of filesOfSelections(selections)) {
+      const { undoFile } = await import('./files/file-targets.js');
+      files.push({ target: target.name, place: target.file, ...(await undoFile(target)) });
+    }
+    return { undone, files };
+  });
+}
+
+function orStoppedAfter<T>(isBegun: boolean, work: () => Promise<T>): Promise<T> {
+  return isBegun ? orStopped(work) : work();
+}
+
+/**
+ * apply sql. Changes nothing.
+ *
+ * @throws SvcError `usage` for a target of another kind; `bad_input` for a column that was written
+ */
+export function printTargets(
+  targets: readonly ApplyTarget[],
+  remap: RemapIds,
+  { dialect, isEmptying }: { readonly dialect: Database['kind']; readonly isEmptying: boolean },
+  context: ApplyContext,
+): Promise<Scripts> {
+  return withDatabases(context, 'read', async (databases) => {
+    const tables: ApplyTable[] = [];
+    for (const target of targets) {
+      if (target.kind !== dialect) {
+        throw new SvcError('usage', `The target ${target.name} is ${target.kind}, not ${dialect}.`, {
+          hint: `Name targets of ${dialect}.`,
+        });
+      }
+      if (!isFile(target)) tables.push(await openTable(await databases.open(placeOf(target)), target));
+    }
+    for (const table of tables) {
+      assertWritable(table);
+      const written = table.columns.find(({ state }) => state !== null);
+      if (written !== undefined) {
+        throw new SvcError('bad_input', `${table.facts.table}.${written.column.name} was written already.`, {
+          hint: 'Go on with `svc-migrate apply check`, or take it back with `svc-migrate apply undo`.',
+        });
+      }
+    }
+    return printScripts(tables, remap, { isEmptying }, context.onProgress);
+  });
+}

@@ -1,0 +1,309 @@
+import type { CrosswalkColumn } from './crosswalk.js';
+import { STATE_TABLE } from './crosswalk.js';
+import type { ColumnFacts, Database, TableDefinition, TableFacts, Value } from './db/database.js';
+
+/**
+ * The statements of apply, for one column each. `t` is the table, `m` the crosswalk of the column: a row for each stored
+ * value, with its V4 id (`new`) or the `reason` why there is none.
+ *
+ * write   COLUMN_v4 = the crosswalk's `new` of COLUMN
+ * switch  COLUMN_v3 = COLUMN, COLUMN = COLUMN_v4
+ * undo    COLUMN = COLUMN_v3 where COLUMN is still COLUMN_v4; then everything that was added is dropped
+ */
+
+/** Reasons of values that are no ids of the service: their cells are never touched. */
+const NO_IDS = "('empty', 'not_ours')";
+
+/** A table in the schema of the user's table, quoted. */
+export function besideTable(db: Database, { schema }: Pick<TableFacts, 'schema'>, name: string): string {
+  return schema === null ? db.quote(name) : `${db.quote(schema)}.${db.quote(name)}`;
+}
+
+export function tableSql(db: Database, table: TableFacts): string {
+  return besideTable(db, table, table.name);
+}
+
+export function crosswalkSql(db: Database, { table, crosswalk }: CrosswalkColumn): string {
+  return besideTable(db, table, crosswalk);
+}
+
+export function stateDefinition(db: Database, table: Pick<TableFacts, 'schema'>): TableDefinition {
+  const column = (name: string, type: 'name' | 'text') => ({ name, type, isNullable: false });
+  return {
+    table: besideTable(db, table, STATE_TABLE),
+    columns: [
+      column('table_name', 'name'),
+      column('column_name', 'name'),
+      column('state', 'name'),
+      column('crosswalk', 'name'),
+      column('remap', 'name'),
+      column('definition', 'text'),
+    ],
+    key: ['table_name', 'column_name'],
+  };
+}
+
+export function crosswalkDefinition(db: Database, column: CrosswalkColumn): TableDefinition {
+  const { holds } = column.column;
+  const type = holds === 'integer' || holds === 'any' ? holds : 'text';
+  return {
+    table: crosswalkSql(db, column),
+    columns: [
+      { name: 'old', type, isNullable: false },
+      ...scopeNames(column).map((name) => ({ name, type: 'name' as const, isNullable: false })),
+      { name: 'new', type, isNullable: true },
+      { name: 'reason', type: 'name', isNullable: true },
+    ],
+    key: ['old', ...scopeNames(column)],
+  };
+}
+
+/** The columns of the crosswalk, in the order of its rows. */
+export function crosswalkColumns(column: CrosswalkColumn): string[] {
+  return ['old', ...scopeNames(column), 'new', 'reason'];
+}
+
+export function scopeNames({ model, region }: CrosswalkColumn): ('model' | 'region')[] {
+  return [...(model === null ? [] : (['model'] as const)), ...(region === null ? [] : (['region'] as const))];
+}
+
+interface Terms {
+  readonly t: string;
+  readonly m: string;
+  readonly q: (name: string) => string;
+  readonly of: (name: string) => string;
+  /** A cell as the crosswalk holds it. */
+  readonly exact: (name: string) => string;
+  readonly on: (cell: string) => string;
+  readonly scopes: readonly string[];
+  readonly fresh: string;
+}
+
+function termsOf(db: Database, column: CrosswalkColumn): Terms {
+  const q = (name: string) => db.quote(name);
+  const of = (name: string) => `t.${q(name)}`;
+  const exact = (name: string) => db.exact(column.column, of(name));
+  const scope = (facts: ColumnFacts) =>
+    `coalesce(${db.exact({ holds: 'text', type: 'text' }, of(facts.name))}, '')`;
+  const scopes = [column.model, column.region].flatMap((facts) => (facts === null ? [] : [scope(facts)]));
+  const names = scopeNames(column);
+  const on = (cell: string) =>
+    [db.isOld(column.column, 'm.old', cell), ...scopes.map((term, at) => `m.${names[at]} = ${term}`)].join(
+      ' and ',
+    );
+  const fresh = db.stored(column.column, 'm.new');
+  return { t: tableSql(db, column.table), m: crosswalkSql(db, column), q, of, exact, on, scopes, fresh };
+}
+
+/** Distinct values with model and region, and the number of their rows. `isLoaded`: only those that the crosswalk lacks. */
+export function selectValues(db: Database, column: CrosswalkColumn, isLoaded: boolean): string {
+  const { t, m, of, exact, on, scopes } = termsOf(db, column);
+  const cell = exact(column.column.name);
+  const terms = [cell, ...scopes];
+  const isNew = isLoaded ? ` and not exists (select 1 from ${m} as m where ${on(cell)})` : '';
+  const group = terms.map((_, at) => at + 1).join(', ');
+  return `select ${terms.join(', ')}, count(*) from ${t} as t where ${of(column.column.name)} is not null${isNew} group by ${group}`;
+}
+
+export function countStored(db: Database, column: CrosswalkColumn): string {
+  const { t, q } = termsOf(db, column);
+  return `select count(${q(column.column.name)}) from ${t}`;
+}
+
+export function selectCrosswalk(db: Database, column: CrosswalkColumn, where = ''): string {
+  return `select ${crosswalkColumns(column)
+    .map((name) => db.quote(name))
+    .join(', ')} from ${crosswalkSql(db, column)}${where}`;
+}
+
+export function updateCrosswalk(
+  db: Database,
+  column: CrosswalkColumn,
+  key: readonly Value[],
+  verdict: { readonly new: Value; readonly reason: string | null },
+): string {
+  const names = ['old', ...scopeNames(column)];
+  const where = names.map((name, at) => {
+    const value = db.literal(key[at] ?? null);
+    return at === 0 ? db.isOld(column.column, db.quote(name), value) : `${db.quote(name)} = ${value}`;
+  });
+  return `update ${crosswalkSql(db, column)} set ${db.quote('new')} = ${db.literal(verdict.new)}, reason = ${db.literal(verdict.reason)} where ${where.join(' and ')}`;
+}
+
+export function addColumn(db: Database, column: CrosswalkColumn, name: string): string {
+  return `alter table ${tableSql(db, column.table)} add column ${db.quote(name)} ${column.column.type}`.trimEnd();
+}
+
+export function dropColumn(db: Database, column: CrosswalkColumn, name: string): string {
+  return `alter table ${tableSql(db, column.table)} drop column ${db.quote(name)}`;
+}
+
+/** For a column that cannot be dropped. */
+export function emptyColumn(db: Database, column: CrosswalkColumn, name: string): string {
+  return `update ${tableSql(db, column.table)} set ${db.quote(name)} = null where ${db.quote(name)} is not null`;
+}
+
+export function fillColumn(db: Database, column: CrosswalkColumn): string[] {
+  const { t, m, q, of, exact, on, fresh } = termsOf(db, column);
+  const v4 = of(column.v4);
+  return [
+    db.updateFrom({
+      table: t,
+      from: m,
+      on: on(exact(column.column.name)),
+      set: [[column.v4, fresh]],
+      where: `not (${db.isSame(column.column, v4, fresh)})`,
+    }),
+    `update ${t} set ${q(column.v4)} = null where ${q(column.column.name)} is null and ${q(column.v4)} is not null`,
+  ];
+}
+
+/**
+ * The state of a row, before the switch: `null`, `missing` (a value that came since), `wrong` (COLUMN_v4 is not what the
+ * crosswalk says), `mapped`, or the reason why there is no V4 id.
+ */
+function writtenState(db: Database, column: CrosswalkColumn): string {
+  const { of, fresh } = termsOf(db, column);
+  const [c, v4] = [of(column.column.name), of(column.v4)];
+  return `case when ${c} is null then case when ${v4} is null then 'null' else 'wrong' end
+    when m.old is null then 'missing'
+    when not (${db.isSame(column.column, v4, fresh)}) then 'wrong'
+    else coalesce(m.reason, 'mapped') end`;
+}
+
+/**
+ * The state of a row, after the switch: the same of COLUMN_v3, and `changed` (COLUMN is not COLUMN_v4 any more) or
+ * `since` (the row came after the switch).
+ */
+function switchedState(db: Database, column: CrosswalkColumn): string {
+  const { of, fresh } = termsOf(db, column);
+  const [c, v3, v4] = [of(column.column.name), of(column.v3), of(column.v4)];
+  return `case when ${v3} is null then case when ${v4} is not null then 'wrong'
+      when ${c} is null then 'null' when m.reason in ${NO_IDS} then m.reason else 'since' end
+    when m.old is null then 'missing'
+    when not (${db.isSame(column.column, v4, fresh)}) then 'wrong'
+    when not (${db.isSame(column.column, c, v4)}) then 'changed'
+    else coalesce(m.reason, 'mapped') end`;
+}
+
+/** `loaded`: COLUMN_v4 may not exist yet. */
+export type Phase = 'loaded' | 'written' | 'switched';
+
+function loadedState(db: Database, column: CrosswalkColumn): string {
+  const c = termsOf(db, column).of(column.column.name);
+  return `case when ${c} is null then 'null' when m.old is null then 'missing' else coalesce(m.reason, 'mapped') end`;
+}
+
+function joinRows(
+  db: Database,
+  column: CrosswalkColumn,
+  phase: Phase,
+): { readonly from: string; readonly state: string } {
+  const { t, m, exact, on } = termsOf(db, column);
+  const cell = exact(column.column.name);
+  const key = phase === 'switched' ? `coalesce(${exact(column.v3)}, ${cell})` : cell;
+  const states = { loaded: loadedState, written: writtenState, switched: switchedState };
+  return { from: `${t} as t left join ${m} as m on ${on(key)}`, state: states[phase](db, column) };
+}
+
+/** The number of rows in each state, and of the distinct values of those that the crosswalk has. */
+export function countRows(db: Database, column: CrosswalkColumn, phase: Phase): string {
+  const { from, state } = joinRows(db, column, phase);
+  const ids = phase === 'loaded' ? 'count(distinct m.old)' : '0';
+  return `select ${state} as state, count(*), ${ids} from ${from} group by 1`;
+}
+
+/** The keys of the first rows in some states. */
+export function nameRows(
+  db: Database,
+  column: CrosswalkColumn,
+  phase: Phase,
+  states: readonly string[],
+  most: number,
+): string {
+  const { from, state } = joinRows(db, column, phase);
+  const terms = keyTerms(db, column);
+  const list = states.map((text) => db.literal(text)).join(', ');
+  const order = terms.map((_, at) => at + 1).join(', ');
+  return `select ${terms.join(', ')} from ${from} where ${state} in (${list}) order by ${order} limit ${most}`;
+}
+
+/** Rows that keep a column from being switched. */
+export function guardRows(db: Database, column: CrosswalkColumn, isEmptying: boolean): string {
+  const { from, state } = joinRows(db, column, 'written');
+  const unmapped = isEmptying ? '' : ` or m.reason not in ${NO_IDS}`;
+  return `select 1 from ${from} where ${state} in ('missing', 'wrong')${unmapped}`;
+}
+
+/** What names a row for people: its key, or else its value. */
+function keyNames({ table, column }: CrosswalkColumn): readonly string[] {
+  return table.key.length === 0 ? [column.name] : table.key;
+}
+
+function keyTerms(db: Database, column: CrosswalkColumn): string[] {
+  return keyNames(column).map((name) => db.exact({ holds: 'text', type: 'text' }, `t.${db.quote(name)}`));
+}
+
+/** How ids are kept apart while they swap places: null where no unique key depends on them. */
+export type Parking =
+  | { readonly kind: 'negative' }
+  | { readonly kind: 'offset'; readonly offset: bigint }
+  | null;
+
+/** The least and the greatest integer among COLUMN and COLUMN_v4, to choose the parking. */
+export function selectRange(db: Database, column: CrosswalkColumn, beside: string): string {
+  const { t, q } = termsOf(db, column);
+  const [c, other] = [q(column.column.name), q(beside)];
+  const isNumber =
+    db.kind === 'sqlite'
+      ? (name: string) => `case typeof(${name}) when 'integer' then ${name} end`
+      : (name: string) => name;
+  return `select min(${isNumber(c)}), max(${isNumber(c)}), min(${isNumber(other)}), max(${isNumber(other)}) from ${t}`;
+}
+
+function parked(db: Database, parking: NonNullable<Parking>, term: string): string {
+  const value = parking.kind === 'negative' ? `-1 - ${term}` : `${parking.offset} + ${term}`;
+  return db.kind === 'sqlite' ? `case typeof(${term}) when 'integer' then ${value} else ${term} end` : value;
+}
+
+/** switch --empty: cells without a V4 id become NULL, the V3 id beside them. */
+export function emptyUnmapped(db: Database, column: CrosswalkColumn): string {
+  const { t, m, of, exact, on } = termsOf(db, column);
+  const c = column.column.name;
+  return db.updateFrom({
+    table: t,
+    from: m,
+    on: on(exact(c)),
+    set: [
+      [column.v3, of(c)],
+      [c, 'null'],
+    ],
+    where: `m.${db.quote('new')} is null and m.reason not in ${NO_IDS} and ${of(column.v3)} is null`,
+  });
+}
+
+/** switch: MySQL evaluates SET from left to right, so COLUMN_v3 comes first. */
+export function switchColumn(db: Database, column: CrosswalkColumn, parking: Parking): string[] {
+  const { t, q } = termsOf(db, column);
+  const [c, v3, v4] = [q(column.column.name), q(column.v3), q(column.v4)];
+  const update = (value: string) =>
+    `update ${t} set ${v3} = ${c}, ${c} = ${value} where ${v4} is not null and ${v3} is null`;
+  if (parking === null) return [update(v4)];
+  return [
+    update(parked(db, parking, v4)),
+    `update ${t} set ${c} = ${v4} where ${v3} is not null and ${v4} is not null`,
+  ];
+}
+
+/** undo: rows that were changed since the switch stay. */
+export function switchBack(db: Database, column: CrosswalkColumn, parking: Parking): string[] {
+  const { t, q } = termsOf(db, column);
+  const [c, v3, v4] = [q(column.column.name), q(column.v3), q(column.v4)];
+  const isOurs = `${v3} is not null and ${db.isSame(column.column, c, v4)}`;
+  if (parking === null) return [`update ${t} set ${c} = ${v3}, ${v3} = null where ${isOurs}`];
+  const away = parked(db, parking, v3);
+  return [
+    `update ${t} set ${c} = ${away} where ${isOurs}`,
+    `update ${t} set ${c} = ${v3}, ${v3} = null where ${v3} is not null and ${db.isSame(column.column, c, away)}`,
+  ];
+}

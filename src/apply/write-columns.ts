@@ -1,0 +1,251 @@
+import type { OnProgress } from '../domain.js';
+import { SvcError } from '../errors.js';
+import { at, must } from '../text/at.js';
+import type { CrosswalkColumn } from './crosswalk.js';
+import type { Database, Obstacle, Value } from './db/database.js';
+import { buildJudge, type Judge } from './judge.js';
+import type { RemapIds } from './remap-ids.js';
+import { changeState, findState, insertState, readStates } from './state.js';
+import {
+  addColumn,
+  countRows,
+  crosswalkColumns,
+  crosswalkDefinition,
+  crosswalkSql,
+  fillColumn,
+  scopeNames,
+  selectCrosswalk,
+  selectValues,
+  stateDefinition,
+  updateCrosswalk,
+} from './statements.js';
+import { type ApplyTable, hasColumn, refresh, type TableColumn } from './tables.js';
+import { type OutcomeCount, Tally } from './tally.js';
+import { isUnmapped, type Verdict } from './verdict.js';
+
+export interface StoredValue {
+  readonly key: readonly Value[];
+  readonly verdict: Verdict;
+  readonly rows: number;
+}
+
+export interface LoadedColumn {
+  readonly column: string;
+  /** Whether this write recorded the column, so that a refused write takes it back. */
+  readonly isNew: boolean;
+  readonly counts: readonly OutcomeCount[];
+}
+
+export interface WrittenColumn extends LoadedColumn {
+  readonly newColumn: string;
+  readonly changed: number;
+}
+
+/** Judges every distinct value of a column. `isLoaded`: only those that the crosswalk lacks. */
+export async function* judgeValues(
+  db: Database,
+  column: CrosswalkColumn,
+  judge: Judge,
+  isLoaded: boolean,
+): AsyncGenerator<StoredValue[]> {
+  const names = scopeNames(column);
+  for await (const batch of db.read(selectValues(db, column, isLoaded))) {
+    yield batch.map((row) => {
+      const key = row.slice(0, -1);
+      return { key, verdict: judgeKey(names, judge, key), rows: Number(row.at(-1)) };
+    });
+  }
+}
+
+/** `key`: the value, then what its row says, as the crosswalk holds it. */
+export function judgeKey(names: readonly string[], judge: Judge, key: readonly Value[]): Verdict {
+  const scopeOf = (name: string) => {
+    const text = names.includes(name) ? at(key, names.indexOf(name) + 1) : null;
+    return text === null || text === '' ? null : String(text);
+  };
+  return judge(at(key, 0), { model: scopeOf('model'), region: scopeOf('region') });
+}
+
+/** Why nothing can be written to a table or a column. */
+export function findWriteObstacles(table: ApplyTable, column: TableColumn): Obstacle[] {
+  const stops = (code: string, text: string): Obstacle => ({ stops: 'write', code, text });
+  const others = table.facts.obstacles.filter(
+    (obstacle) => obstacle.column === undefined || obstacle.column === column.column.name,
+  );
+  const { state } = column;
+  const isForeign = (name: string, isOurs: boolean) =>
+    isOurs || !hasColumn(table, name)
+      ? []
+      : [
+          stops(
+            'column_exists',
+            `${table.facts.table} has a column ${name} that svc-migrate did not add: rename it.`,
+          ),
+        ];
+  return [
+    ...others,
+    ...(column.ids[0].path !== undefined || column.column.holds !== 'json'
+      ? []
+      : [stops('needs_path', `${column.column.name} holds JSON: name the "path" of the ids in it.`)]),
+    ...isForeign(column.v4, state !== null),
+    ...isForeign(column.v3, state !== null && state.state !== 'writing' && state.state !== 'written'),
+    ...(state?.state === 'undoing'
+      ? [
+          stops(
+            'undoing',
+            `An undo of ${table.facts.table}.${column.column.name} has not ended: run apply undo.`,
+          ),
+        ]
+      : []),
+  ];
+}
+
+export function isSwitched(column: TableColumn): boolean {
+  return column.state?.state === 'switched';
+}
+
+/** Step 1: records the columns and loads their crosswalks. Changes nothing that the user made. */
+export async function loadTable(
+  table: ApplyTable,
+  remap: RemapIds,
+  onProgress: OnProgress,
+): Promise<LoadedColumn[]> {
+  const { db } = table;
+  const loaded: LoadedColumn[] = [];
+  for (const column of table.columns.filter((each) => !isSwitched(each))) {
+    const isNew = await claim(table, column, remap.sha256);
+    await db.transaction('write', () => executeAll(db, db.createTable(crosswalkDefinition(db, column))));
+    const counts = await db.transaction('write', () => loadCrosswalk(db, column, remap, onProgress));
+    loaded.push({ column: column.column.name, isNew, counts });
+  }
+  return loaded;
+}
+
+/** Returns whether the column had no owner. */
+async function claim(table: ApplyTable, column: TableColumn, remap: string): Promise<boolean> {
+  const { db } = table;
+  if (column.state !== null) return false;
+  await db.transaction('write', () => executeAll(db, db.createTable(stateDefinition(db, table.facts))));
+  try {
+    await insertState(db, column, remap);
+    return true;
+  } catch (error) {
+    const state = findState(await readStates(db), table.facts, column.column.name);
+    if (state === undefined) throw error;
+    throw new SvcError('locked', `Another process is writing ${table.facts.table}.${column.column.name}.`, {
+      hint: 'Wait until it has ended, then run the same command again.',
+      cause: error,
+    });
+  }
+}
+
+const LOADING = ['writing', 'written', 'switching'] as const;
+
+async function loadCrosswalk(
+  db: Database,
+  column: TableColumn,
+  remap: RemapIds,
+  onProgress: OnProgress,
+): Promise<OutcomeCount[]> {
+  const state = must((await readStates(db)).find((each) => each.crosswalk === column.crosswalk)).state;
+  // Locks the row: a second process waits here, and then finds the values loaded.
+  await changeState(db, column, LOADING, state);
+  const judge = buildJudge(remap, column.ids);
+  const isFirst = (await db.query(`${selectCrosswalk(db, column)} limit 1`)).length === 0;
+  const accepted = isFirst ? new Map<string, boolean>() : await judgeAgain(db, column, judge);
+  const tally = new Tally();
+  const table = crosswalkSql(db, column);
+  const names = crosswalkColumns(column);
+  let done = 0;
+  for await (const values of judgeValues(db, column, judge, !isFirst)) {
+    await db.insert(
+      table,
+      names,
+      values.map(({ key, verdict }) => [...key, verdict.new, verdict.reason]),
+    );
+    for (const { key, verdict, rows } of values) {
+      tally.add(at(key, 0), verdict, rows);
+      if (verdict.reason !== null)
+        accepted.set(verdict.reason, (accepted.get(verdict.reason) ?? true) && verdict.isAccepted);
+    }
+    done += values.length;
+    onProgress({ kind: 'step', name: `values of ${column.column.name}`, done, total: null });
+  }
+  return isFirst ? tally.list() : countAll(db, column, accepted);
+}
+
+/** Judges the loaded values anew, because the remap or the definition may have changed. Returns which reasons are accepted. */
+async function judgeAgain(
+  db: Database,
+  column: CrosswalkColumn,
+  judge: Judge,
+): Promise<Map<string, boolean>> {
+  const accepted = new Map<string, boolean>();
+  const names = scopeNames(column);
+  const changed: string[] = [];
+  for await (const batch of db.read(selectCrosswalk(db, column))) {
+    for (const row of batch) {
+      const key = row.slice(0, names.length + 1);
+      const verdict = judgeKey(names, judge, key);
+      if (verdict.reason !== null)
+        accepted.set(verdict.reason, (accepted.get(verdict.reason) ?? true) && verdict.isAccepted);
+      if (verdict.new !== row.at(-2) || verdict.reason !== row.at(-1))
+        changed.push(updateCrosswalk(db, column, key, verdict));
+    }
+  }
+  await executeAll(db, changed);
+  return accepted;
+}
+
+/** Counts all rows by the crosswalk; the new column may not exist yet. */
+async function countAll(
+  db: Database,
+  column: CrosswalkColumn,
+  accepted: ReadonlyMap<string, boolean>,
+): Promise<OutcomeCount[]> {
+  const rows = await db.query(countRows(db, column, 'loaded'));
+  return rows
+    .map(([name, count, ids]) => ({
+      name: String(name),
+      rows: Number(count),
+      ids: Number(ids),
+      isAccepted: !isUnmapped(String(name)) || (accepted.get(String(name)) ?? name === 'mapped'),
+      samples: [],
+    }))
+    .filter(({ name }) => name !== 'null');
+}
+
+/** Step 2: adds the new columns, and fills them by the crosswalks. */
+export async function fillTable(
+  table: ApplyTable,
+  remap: RemapIds,
+  loaded: readonly LoadedColumn[],
+): Promise<WrittenColumn[]> {
+  const { db } = table;
+  const written: WrittenColumn[] = [];
+  for (const column of table.columns.filter((each) => !isSwitched(each))) {
+    const now = await refresh(table);
+    if (!hasColumn(now, column.v4))
+      await db.transaction('write', () => db.execute(addColumn(db, column, column.v4)));
+    const changed = await db.transaction('write', async () => {
+      // Where DDL commits, another process may have prepared the switch since: COLUMN_v3 is then ours.
+      const state = findState(await readStates(db), table.facts, column.column.name)?.state;
+      const [from, to] =
+        state === 'switching'
+          ? [['switching'] as const, state]
+          : [['writing', 'written'] as const, 'written' as const];
+      await changeState(db, column, from, to, remap.sha256);
+      return executeAll(db, fillColumn(db, column));
+    });
+    const counts = must(loaded.find((each) => each.column === column.column.name));
+    written.push({ ...counts, newColumn: column.v4, changed });
+  }
+  return written;
+}
+
+/** Runs statements in order; returns the number of rows that they changed. */
+export async function executeAll(db: Database, statements: readonly string[]): Promise<number> {
+  let changed = 0;
+  for (const statement of statements) changed += await db.execute(statement);
+  return changed;
+}

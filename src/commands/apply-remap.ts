@@ -1,0 +1,26 @@
+import type { RemapIds } from '../apply/remap-ids.js';
+import type { Config } from '../config/config.js';
+import type { Io } from './command.js';
+
+/** Runs work with the verified remap of the configured database. @throws SvcError `incomplete`, `corrupt_database` */
+export async function withRemap<T>(
+  config: Config,
+  options: { readonly allowIncomplete?: true | undefined },
+  work: (remap: RemapIds, gate: (io: Io) => Promise<string>) => Promise<T>,
+): Promise<T> {
+  const { openRemapIds } = await import('../apply/remap-ids.js');
+  const { assertUsableRemap } = await import('../store/readiness.js');
+  const { verifyRemap } = await import('../store/verify-remap.js');
+  const { readDatabase } = await import('./read-database.js');
+  return readDatabase(config, async (db) => {
+    assertUsableRemap(db, config, { allowIncomplete: options.allowIncomplete === true });
+    verifyRemap(db);
+    const gate = async (io: Io) => {
+      const { buildReport } = await import('../report/build-report.js');
+      const { readVersion } = await import('../runtime/version.js');
+      return buildReport(db, { config, scope: {}, nowMs: io.clock.now(), toolVersion: readVersion() })
+        .outcome;
+    };
+    return work(openRemapIds(db, config.limits), gate);
+  });
+}

@@ -1,0 +1,59 @@
+import { Command } from '@commander-js/extra-typings';
+import type { Config } from '../config/config.js';
+import type { Generation } from '../domain.js';
+import { SvcError } from '../errors.js';
+import type { Db } from '../store/sqlite.js';
+import type { DefineCommand, Io, Result } from './command.js';
+import { type Narrowing, narrowingOf, repeatable, repeatableId } from './options.js';
+import { printReport, REPORT_OUTPUTS, readReport, scopeOf } from './report.js';
+
+export const checkCommand: DefineCommand = (run) =>
+  new Command('check')
+    .summary('the gate for CI: the report and the limits, as an exit code')
+    .description(
+      'Judges the last remap: 0 passed, 1 limits exceeded, 4 data incomplete or remap outdated, 5 nothing to compare, 6 remap changed since it was built.',
+    )
+    .option('--model <path>', 'only this V3 model (repeatable)', repeatable)
+    .option('--company <id>', 'only this V3 company (repeatable)', repeatableId)
+    .option('--json <file>', 'write the report as JSON (- is stdout)')
+    .option('--ndjson <file>', 'write every finding, one a line')
+    .option('--markdown <file>', 'write the report as Markdown')
+    .option('--html <file>', 'write the report as one HTML page')
+    .option('--junit <file>', 'write limits and lists as JUnit XML')
+    .addHelpText('after', '\nExample:\n  svc-migrate check --junit check.xml')
+    .action((options, command) =>
+      run(command, REPORT_OUTPUTS, async (io) => {
+        const config = await io.config();
+        return judgeRemap(io, config, narrowingOf(options, config));
+      }),
+    );
+
+/**
+ * Judges the remap in the database. `run` ends with this after export and remap, with the same output options
+ * (`REPORT_OUTPUTS`).
+ *
+ * @throws SvcError `config` if a generation answered 404 to every list, `corrupt_database` if the remap was changed
+ */
+export async function judgeRemap(io: Io, config: Config, narrowing: Narrowing): Promise<Result> {
+  const { verifyRemap } = await import('../store/verify-remap.js');
+  const report = await readReport(io, config, narrowing, (db) => {
+    for (const generation of ['v3', 'v4'] as const) assertListsExist(db, generation);
+    verifyRemap(db);
+  });
+  return printReport(report, config, scopeOf(narrowing));
+}
+
+/** @throws SvcError `config` if a generation answered 404 to every list */
+export function assertListsExist(db: Db, generation: Generation): void {
+  const states = db
+    .prepare<[string], string>(
+      "select distinct state from stream where generation = ? and model <> 'core/companies'",
+    )
+    .pluck()
+    .all(generation);
+  if (states.length !== 1 || states[0] !== 'absent') return;
+  const name = generation.toUpperCase();
+  throw new SvcError('config', `${name} answered 404 to every list.`, {
+    hint: `Correct the names in "models" or the address of ${name}; \`svc-migrate doctor\` tries near names.`,
+  });
+}

@@ -1,0 +1,35 @@
+import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
+import { type FindingFilter, iterateFindings } from '../store/findings.js';
+import { closeDatabase, openDatabase } from '../store/open.js';
+import { readRemapRun } from '../store/remap.js';
+import { renderNdjson } from './dump-formats.js';
+
+/**
+ * Reads findings as NDJSON, one row of the remap a line, while they are written.
+ *
+ * @param sha256 of the remap that the command read before; null if there was none
+ * @param isStale adds `"stale":true` to each row
+ * @throws SvcError `incomplete` if another remap was built meanwhile
+ */
+export function* readFindingLines(
+  config: Config,
+  filter: FindingFilter,
+  sha256: string | null,
+  isStale = false,
+): Generator<string> {
+  const db = openDatabase(config.database, 'read');
+  try {
+    db.exec('begin');
+    if ((readRemapRun(db)?.sha256 ?? null) !== sha256) {
+      throw new SvcError('incomplete', 'Another remap was built meanwhile.', {
+        hint: 'Run the command again.',
+      });
+    }
+    for (const line of renderNdjson(iterateFindings(db, filter))) {
+      yield isStale ? line.replace(/\}\n$/, ',"stale":true}\n') : line;
+    }
+  } finally {
+    closeDatabase(db);
+  }
+}

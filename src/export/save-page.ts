@@ -1,0 +1,137 @@
+import type { Config } from '../config/config.js';
+import type { Clock, ListPage, PageRecord } from '../domain.js';
+import { SvcError } from '../errors.js';
+import { prepareBumpExportSeq } from '../store/meta.js';
+import { guardDatabase, transact } from '../store/open.js';
+import {
+  prepareDiscard,
+  prepareRememberCursor,
+  prepareSaveCompanies,
+  prepareSaveExcluded,
+  prepareSaveRecords,
+  prepareSaveRejected,
+} from '../store/records.js';
+import type { Db } from '../store/sqlite.js';
+import { prepareSaveBody } from '../store/stored-pages.js';
+import { isCompanyList, prepareSaveStream, type StreamRow } from '../store/streams.js';
+import { type ErrorOutcome, nextStep, type PageOutcome, type ReadingRules, type Step } from './walk.js';
+
+/** A page that arrived, or the error of its request. */
+export interface StreamAnswer {
+  /** When it was requested, ms of the local clock. */
+  readonly askedMs: number;
+  readonly result: ListPage | SvcError;
+}
+
+/** Saves what a list answers, each answer in one transaction with the state of the list that follows from it. */
+export interface Saver {
+  /** @throws SvcError `disk`, `locked`, `corrupt_database`: what was committed is then unknown, so read the row again */
+  saveAnswer(row: StreamRow, answer: StreamAnswer): Step;
+  /** Saves a step inside the caller's transaction; returns it. */
+  saveStep(before: StreamRow, step: Step, changed: boolean): Step;
+}
+
+export interface SaverOptions {
+  readonly db: Db;
+  readonly config: Config;
+  readonly rules: ReadingRules;
+  readonly clock: Clock;
+}
+
+export function createSaver(options: SaverOptions): Saver {
+  const { db, config, rules, clock } = options;
+  const savePage = prepareSavePage(options);
+  const saveStep = prepareSaveStep(db);
+  const holdsRecords = db.prepare<[bigint]>('select 1 from record where stream_id = ? limit 1');
+  const buildError = (row: StreamRow, error: SvcError, askedMs: number): ErrorOutcome => ({
+    kind: 'error',
+    askedMs,
+    nowMs: clock.now(),
+    code: error.code,
+    status: typeof error.facts['status'] === 'number' ? error.facts['status'] : null,
+    sentence: error.message,
+    holdsRecords: holdsRecords.get(row.id) !== undefined,
+  });
+  return {
+    saveStep,
+    saveAnswer: (row, { askedMs, result }) =>
+      guardDatabase(config.database, () =>
+        transact(db, () => {
+          const isError = result instanceof SvcError;
+          const outcome = isError ? buildError(row, result, askedMs) : savePage(row, result, askedMs);
+          const step = nextStep(row, outcome, rules);
+          const changed = outcome.kind === 'page' && outcome.changed + outcome.rejected > 0;
+          return saveStep(row, withError(step, isError ? result : null), changed);
+        }),
+      ),
+  };
+}
+
+/** Adds the error of a list that failed to its row, with the hint and facts of the request's error. */
+function withError(step: Step, thrown: SvcError | null): Step {
+  if (step.failure === undefined) return step;
+  const { code, sentence } = step.failure;
+  const { hint = null, facts = {} } = thrown ?? {};
+  const error = JSON.stringify({ code, message: sentence, hint, facts }, (_name, value: unknown) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  );
+  return { ...step, row: { ...step.row, error } };
+}
+
+function prepareSaveStep(db: Db): Saver['saveStep'] {
+  const saveStream = prepareSaveStream(db);
+  const discard = prepareDiscard(db);
+  const bumpExportSeq = prepareBumpExportSeq(db);
+  return (before, step, changed) => {
+    let dropped = 0;
+    for (const what of step.discard) {
+      const count = discard(step.row, what);
+      if (what === 'unseen') dropped += count;
+    }
+    saveStream(step.row);
+    if (changed || dropped > 0 || step.row.state !== before.state) bumpExportSeq();
+    return step;
+  };
+}
+
+function prepareSavePage({ db, config, clock }: SaverOptions) {
+  const saveRecords = prepareSaveRecords(db);
+  const saveCompanies = prepareSaveCompanies(db);
+  const saveRejected = prepareSaveRejected(db);
+  const saveExcluded = prepareSaveExcluded(db);
+  const saveBody = prepareSaveBody(db);
+  const rememberCursor = prepareRememberCursor(db);
+  const excluded = new Set(config.companies.exclude);
+  const isExcluded = ({ companyId }: PageRecord) => excluded.has(BigInt(companyId));
+  return (row: StreamRow, page: ListPage, askedMs: number): PageOutcome => {
+    const filters = excluded.size > 0 && row.companyId === null && !isCompanyList(row);
+    const kept = filters ? page.records.filter((record) => !isExcluded(record)) : page.records;
+    const dropped = filters ? page.records.filter(isExcluded) : [];
+    const keepsBody = config.payload === 'full' && kept.length > 0 && !isCompanyList(row);
+    const pageId = keepsBody ? saveBody(row.id, page) : null;
+    const tally = isCompanyList(row) ? saveCompanies(row, page.companies) : saveRecords(row, kept, pageId);
+    const { next } = page;
+    return {
+      ...tally,
+      kind: 'page',
+      askedMs,
+      nowMs: clock.now(),
+      servedMs: page.servedMs,
+      latestUpdateMs: latestUpdateOf(page.records),
+      objects: page.records.length + page.rejected.filter(({ path }) => path === '').length,
+      rejected: saveRejected(row, page.rejected).rejected,
+      excluded: { ...saveExcluded(row, dropped), objects: dropped.length },
+      totalCount: page.totalCount,
+      next,
+      cursorRepeats: next !== null && rememberCursor(row.id, next),
+    };
+  };
+}
+
+function latestUpdateOf(records: readonly PageRecord[]): number | null {
+  let latest: number | null = null;
+  for (const { updatedMs } of records) {
+    if (updatedMs !== null && (latest === null || updatedMs > latest)) latest = updatedMs;
+  }
+  return latest;
+}

@@ -1,0 +1,188 @@
+import type { Api } from '../api/client.js';
+import type { Config } from '../config/config.js';
+import { type Clock, type ModelPair, type OnProgress, REFUSED_STATUSES, type StreamKey } from '../domain.js';
+import { isNotFound, SvcError } from '../errors.js';
+import { streamName } from '../store/streams.js';
+import { countOf, formatDuration, groupDigits } from '../text/numbers.js';
+
+export interface SettleOptions {
+  readonly config: Config;
+  readonly api: Pick<Api, 'fetchPage' | 'fetchRawList'>;
+  /** How long every count must stay the same, ms. */
+  readonly settleMs: number;
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly onProgress: OnProgress;
+}
+
+/** The counts of V4's lists by `streamName`; null if a list answered 404. */
+export type ListCounts = ReadonlyMap<string, number | null>;
+
+/** Observations within the settling time; more would only cost requests. */
+const OBSERVATIONS = 10;
+const MAX_POLL_MS = 30_000;
+const MAX_NAMED = 3;
+
+/**
+ * Waits until V4's backfill has settled: no list's count changed for the settling time. Returns these counts.
+ *
+ * @throws SvcError `not_settled` after the timeout, or if V4 gives no counts to watch; and as requests do
+ */
+export async function waitSettled(options: SettleOptions): Promise<ListCounts> {
+  const { settleMs, timeoutMs, clock, sleep, onProgress } = options;
+  const pollMs = Math.min(MAX_POLL_MS, Math.max(1, Math.ceil(settleMs / OBSERVATIONS)));
+  const startedMs = clock.now();
+  let state = beginSettling(await fetchObservation(options));
+  for (;;) {
+    const waitedMs = clock.now() - startedMs;
+    onProgress(describe(state, settleMs, timeoutMs - waitedMs));
+    for (const { list } of state.moved.filter(({ before, now }) => (now ?? 0) < (before ?? 0))) {
+      onProgress({ kind: 'note', level: 'warning', text: `${list} lost records while V4 was filling.` });
+    }
+    if (hasSettled(state, settleMs)) return state.last.counts;
+    if (waitedMs >= timeoutMs) throw notSettled(state, timeoutMs);
+    await sleep(Math.min(pollMs, timeoutMs - waitedMs));
+    state = addObservation(state, await fetchObservation(options));
+  }
+}
+
+export interface Observation {
+  readonly atMs: number;
+  readonly counts: ListCounts;
+}
+
+export interface Settling {
+  readonly last: Observation;
+  /** Since when every list has had its current count. */
+  readonly quietSinceMs: number;
+  /** Lists whose count changed in the last observation. */
+  readonly moved: readonly {
+    readonly list: string;
+    readonly before: number | null;
+    readonly now: number | null;
+  }[];
+}
+
+export function beginSettling(first: Observation): Settling {
+  return { last: first, quietSinceMs: first.atMs, moved: [] };
+}
+
+/** Adds an observation: any change of counts or of the set of lists restarts the quiet time. */
+export function addObservation({ last, quietSinceMs }: Settling, now: Observation): Settling {
+  const names = [...new Set([...last.counts.keys(), ...now.counts.keys()])].sort();
+  const moved = names
+    .filter((list) => last.counts.get(list) !== now.counts.get(list))
+    .map((list) => ({
+      list: labelOf(list),
+      before: last.counts.get(list) ?? null,
+      now: now.counts.get(list) ?? null,
+    }));
+  return { last: now, quietSinceMs: moved.length === 0 ? quietSinceMs : now.atMs, moved };
+}
+
+export function hasSettled({ last, quietSinceMs }: Settling, settleMs: number): boolean {
+  return last.atMs - quietSinceMs >= settleMs;
+}
+
+/** A list as people are told of it, by its `streamName`. */
+function labelOf(name: string): string {
+  const [, , model, companyId]: readonly unknown[] = JSON.parse(name);
+  return `${model} of company ${companyId}`;
+}
+
+async function fetchObservation(options: SettleOptions): Promise<Observation> {
+  const { config, clock } = options;
+  const companyIds = config.v4.companies.length > 0 ? config.v4.companies : await fetchCompanyIds(options);
+  const counts = new Map<string, number | null>();
+  const models = config.models.filter(({ v4 }) => v4 !== null);
+  const lists = companyIds.flatMap((companyId) =>
+    models.map((pair) => ({
+      pair,
+      stream: { generation: 'v4' as const, region: '', model: pair.v3, companyId },
+    })),
+  );
+  // The client limits the requests of a host.
+  await Promise.all(
+    lists.map(async ({ stream, pair }) => {
+      counts.set(streamName(stream), await fetchCount(options, stream, pair));
+    }),
+  );
+  return { atMs: clock.now(), counts };
+}
+
+async function fetchCompanyIds({ api }: SettleOptions): Promise<bigint[]> {
+  const stream = { generation: 'v4', region: '', model: 'core/companies', companyId: null } as const;
+  const ids = new Set<bigint>();
+  const cursors = new Set<string>();
+  let cursor: string | null = null;
+  do {
+    const page: Awaited<ReturnType<Api['fetchPage']>> = await api.fetchPage({
+      stream,
+      pair: null,
+      cursor,
+      updatedSince: null,
+    });
+    for (const { companyId } of page.companies) ids.add(BigInt(companyId));
+    cursor = page.next;
+    if (cursor !== null && cursors.has(cursor)) {
+      throw new SvcError('cursor_loop', 'The server sent a cursor that it had sent before in this walk.');
+    }
+    if (cursor !== null) cursors.add(cursor);
+  } while (cursor !== null);
+  return [...ids];
+}
+
+/** The count of a list, asked for like the export asks, but with one record. */
+async function fetchCount(
+  { api, config }: Pick<SettleOptions, 'api' | 'config'>,
+  stream: StreamKey,
+  pair: ModelPair,
+  includeDeleted = config.v4.includeDeleted !== false,
+): Promise<number | null> {
+  const deleted = includeDeleted ? [['include_deleted_records', 'true'] as const] : [];
+  try {
+    const { totalCount } = await api.fetchRawList({ stream, pair, parameters: [['limit', '1'], ...deleted] });
+    if (totalCount !== null) return totalCount;
+  } catch (error) {
+    if (isNotFound(error)) return null;
+    const isRefused = error instanceof SvcError && REFUSED_STATUSES.includes(error.facts['status']);
+    if (!isRefused || !includeDeleted || config.v4.includeDeleted !== 'auto') throw error;
+    return await fetchCount({ api, config }, stream, pair, false);
+  }
+  throw new SvcError('not_settled', `V4 gives no total_count for ${labelOf(streamName(stream))}.`, {
+    hint: 'Without counts a backfill cannot be watched: leave out --wait, and export once you know that it is over.',
+  });
+}
+
+function describe(
+  { moved, last, quietSinceMs }: Settling,
+  settleMs: number,
+  leftMs: number,
+): Parameters<OnProgress>[0] {
+  const change = moved.reduce((sum, { before, now }) => sum + (now ?? 0) - (before ?? 0), 0);
+  const names = moved
+    .slice(0, MAX_NAMED)
+    .map(({ list, before, now }) => `${list} ${before ?? 0} → ${now ?? 0}`);
+  const more = moved.length > MAX_NAMED ? ` and ${moved.length - MAX_NAMED} more` : '';
+  const sign = change < 0 ? '−' : '+';
+  const text = [
+    `${countOf(recordsIn(last), 'record')} (${sign}${groupDigits(Math.abs(change))})`,
+    `quiet ${formatDuration(last.atMs - quietSinceMs)} of ${formatDuration(settleMs)}`,
+    `≤ ${formatDuration(Math.max(0, leftMs))} left`,
+    ...(moved.length === 0 ? [] : [`moving: ${names.join(', ')}${more}`]),
+  ].join(' · ');
+  return { kind: 'step', name: 'watching the backfill', done: 0, total: null, text };
+}
+
+function notSettled({ moved }: Settling, timeoutMs: number): SvcError {
+  const names = moved.slice(0, MAX_NAMED).map(({ list }) => list);
+  const why =
+    names.length === 0 ? 'it has not been quiet for long enough' : `still moving: ${names.join(', ')}`;
+  const text = `V4's backfill has not settled in ${formatDuration(timeoutMs)}; ${why}.`;
+  return new SvcError('not_settled', text, { hint: 'Run again later, or allow more with --wait-timeout.' });
+}
+
+function recordsIn({ counts }: Observation): number {
+  return [...counts.values()].reduce<number>((sum, count) => sum + (count ?? 0), 0);
+}

@@ -1,0 +1,272 @@
+import { EXPIRED_STATUSES, isUnfinished } from '../domain.js';
+import type { ErrorCode } from '../errors.js';
+import type { Discard } from '../store/records.js';
+import type { StreamRow } from '../store/streams.js';
+
+/** The differences between reading V3 and V4. */
+export interface ReadingRules {
+  /** Whether sweeps for changes follow a walk, and update a list that was read before. */
+  readonly sweeps: boolean;
+  /** How long before the start of the walk the records of a sweep begin. */
+  readonly sweepOverlapMs: number;
+  /** Whether the stored records of a list are dropped if it now answers 404. Not for V3, which is being shut down. */
+  readonly dropsMissingLists: boolean;
+}
+
+export interface PageOutcome {
+  readonly kind: 'page';
+  /** When it was requested and when it was saved, ms of the local clock. */
+  readonly askedMs: number;
+  readonly nowMs: number;
+  /** The service's clock when it responded; null if unknown. */
+  readonly servedMs: number | null;
+  /** The latest `<prefix>updated_at` of its records; null if there is none. */
+  readonly latestUpdateMs: number | null;
+  readonly objects: number;
+  /** Records first seen in this reading, and in this walk; records that were new or changed. */
+  readonly unique: number;
+  readonly fresh: number;
+  readonly changed: number;
+  readonly rejected: number;
+  /** Records of excluded companies, and those first seen in this reading and in this walk. */
+  readonly excluded: { readonly objects: number; readonly unique: number; readonly fresh: number };
+  readonly totalCount: number | null;
+  readonly next: string | null;
+  /** Whether this walk had `next` before. */
+  readonly cursorRepeats: boolean;
+}
+
+/** The error of a request, after all retries. */
+export interface ErrorOutcome {
+  readonly kind: 'error';
+  readonly askedMs: number;
+  readonly nowMs: number;
+  readonly code: ErrorCode;
+  /** The HTTP status of an `http_status` error. */
+  readonly status: number | null;
+  readonly sentence: string;
+  readonly holdsRecords: boolean;
+}
+
+export interface Step {
+  readonly row: StreamRow;
+  readonly discard: readonly Discard[];
+  readonly failure?: { readonly code: ErrorCode; readonly sentence: string };
+  readonly note?: string;
+}
+
+/** Consecutive pages without a record that is new to the walk; then the list fails. */
+const MAX_IDLE_PAGES = 100;
+/** Consecutive sweeps: on a busy service, every sweep finds changes. */
+export const MAX_SWEEPS = 10;
+/** Walks after the first where total_count is higher than what came. */
+const MAX_SECOND_WALKS = 1;
+
+/** The next state of a list after a page or an error. Pure. */
+export function nextStep(row: StreamRow, outcome: PageOutcome | ErrorOutcome, rules: ReadingRules): Step {
+  return outcome.kind === 'page' ? afterPage(row, outcome, rules) : afterError(row, outcome, rules);
+}
+
+/**
+ * The first state of a list in an export. With `restart` it is walked anew. Otherwise an unfinished reading goes on, and a
+ * finished one is updated by sweeps, or walked anew where there are none.
+ */
+export function beginReading(row: StreamRow, restart: boolean, rules: ReadingRules, nowMs: number): Step {
+  const isUntouched = row.startedAt === null;
+  if (isUntouched) return { row: { ...row, startedAt: isoOf(nowMs) }, discard: [] };
+  if (restart || row.state === 'absent') return startReading(row, nowMs);
+  if (isUnfinished(row)) return resume(row);
+  if (!rules.sweeps) return startReading(row, nowMs);
+  return startSweep({ ...row, ...RUNNING, finishedAt: null, rounds: 0 }, rules);
+}
+
+const RUNNING = { state: 'running', endReason: null, error: null } as const;
+
+/** Errors that would occur again at the same cursor. */
+const DEAD_ENDS: readonly (string | null)[] = ['cursor_loop', 'cursor_expired', 'no_progress'];
+
+function resume(row: StreamRow): Step {
+  const running: StreamRow = { ...row, ...RUNNING, restartRecords: null };
+  return DEAD_ENDS.includes(row.endReason) ? startWalk(running) : { row: running, discard: [] };
+}
+
+/** Starts a reading; records that it does not show are dropped at its end. */
+export function startReading(row: StreamRow, nowMs: number): Step {
+  const reset: StreamRow = {
+    ...row,
+    ...RUNNING,
+    pages: 0,
+    records: 0,
+    uniqueRecords: 0,
+    duplicates: 0,
+    rejected: 0,
+    excluded: 0,
+    totalCountFirst: null,
+    totalCountLast: null,
+    startedAt: isoOf(nowMs),
+    finishedAt: null,
+    readingWalk: row.walk + 1,
+    phase: 'walk',
+    since: null,
+    rounds: 0,
+    restartRecords: null,
+  };
+  return startWalk(reset);
+}
+
+/** Starts at the beginning of the list; records are kept. Rejected objects have no id, so they are dropped and come again. */
+function startWalk(row: StreamRow): Step {
+  const next: StreamRow = {
+    ...row,
+    walk: row.walk + 1,
+    walkStartedAt: null,
+    cursor: null,
+    walkRecords: 0,
+    idlePages: 0,
+    emptyEnd: 0,
+  };
+  if (row.phase === 'sweep') return { row: next, discard: ['cursors'] };
+  const duplicates = row.duplicates + row.rejected;
+  return { row: { ...next, duplicates, rejected: 0 }, discard: ['cursors', 'rejected'] };
+}
+
+/** Starts a sweep for records updated since the last walk or sweep began; where that is unknown, for all records. */
+function startSweep(row: StreamRow, rules: ReadingRules): Step {
+  const { watermarkMs, rounds } = row;
+  const since = watermarkMs === null ? null : isoOf(watermarkMs - rules.sweepOverlapMs);
+  return startWalk({ ...row, phase: 'sweep', since, changes: 0, rounds: rounds + 1, restartRecords: null });
+}
+
+function afterPage(before: StreamRow, page: PageOutcome, rules: ReadingRules): Step {
+  const row = countPage(startClocks(before, page), page);
+  if (page.next === null) return afterLastPage(row, page, rules);
+  if (page.cursorRepeats) {
+    return fail(row, 'cursor_loop', 'The server sent a cursor that it had sent before in this walk.');
+  }
+  if (row.idlePages >= MAX_IDLE_PAGES) {
+    return fail(row, 'no_progress', `${MAX_IDLE_PAGES} pages in a row had no new record.`);
+  }
+  return { row: { ...row, cursor: page.next, emptyEnd: 0 }, discard: [] };
+}
+
+/** The first page of a walk sets its start and watermark. */
+function startClocks(row: StreamRow, page: PageOutcome): StreamRow {
+  if (row.cursor !== null) return row;
+  return { ...row, walkStartedAt: isoOf(page.askedMs), watermarkMs: watermarkOf(page) ?? row.watermarkMs };
+}
+
+function countPage(row: StreamRow, page: PageOutcome): StreamRow {
+  const objects = page.objects - page.excluded.objects;
+  const fresh = page.fresh + page.excluded.fresh;
+  // A sweep's count covers its filter only.
+  const total = row.phase === 'sweep' ? null : page.totalCount;
+  return {
+    ...row,
+    pages: row.pages + 1,
+    records: row.records + objects,
+    uniqueRecords: row.uniqueRecords + page.unique,
+    duplicates: row.duplicates + objects - page.unique - page.rejected,
+    rejected: row.rejected + page.rejected,
+    excluded: row.excluded + page.excluded.unique,
+    totalCountFirst: row.totalCountFirst ?? total,
+    totalCountLast: total ?? row.totalCountLast,
+    walkRecords: row.walkRecords + fresh,
+    changes: row.changes + page.changed,
+    idlePages: fresh > 0 ? 0 : row.idlePages + 1,
+  };
+}
+
+/** An empty last page after a cursor may be a failure of the service: it is requested once more. */
+function afterLastPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): Step {
+  if (page.objects === 0 && row.cursor !== null && row.emptyEnd === 0) {
+    return { row: { ...row, emptyEnd: 1 }, discard: [] };
+  }
+  const ended: StreamRow = { ...row, readAt: row.walkStartedAt };
+  return row.phase === 'sweep' ? endSweep(ended, page.nowMs, rules) : endWalk(ended, page.nowMs, rules);
+}
+
+function endWalk(row: StreamRow, nowMs: number, rules: ReadingRules): Step {
+  if (isShort(row) && row.rounds < MAX_SECOND_WALKS) {
+    return startWalk({ ...row, rounds: row.rounds + 1, restartRecords: null });
+  }
+  return rules.sweeps ? startSweep({ ...row, rounds: 0 }, rules) : finish(row, nowMs);
+}
+
+/** Whether total_count is higher than what came. It never decides where a list ends. */
+function isShort({ totalCountLast, uniqueRecords, rejected, excluded }: StreamRow): boolean {
+  return totalCountLast !== null && totalCountLast > uniqueRecords + rejected + excluded;
+}
+
+function endSweep(row: StreamRow, nowMs: number, rules: ReadingRules): Step {
+  if (row.changes === 0) return finish(row, nowMs);
+  if (row.rounds < MAX_SWEEPS) return startSweep(row, rules);
+  const note = `${row.model} still changed during sweep ${row.rounds}; the next export reads later changes.`;
+  return { ...finish(row, nowMs), note };
+}
+
+function finish(row: StreamRow, nowMs: number): Step {
+  const ending = isShort(row)
+    ? { state: 'short' as const, endReason: 'count_disputed' }
+    : { state: 'complete' as const, endReason: 'end_of_list' };
+  return end({ ...row, ...ending }, nowMs);
+}
+
+function end(row: StreamRow, nowMs: number): Step {
+  return {
+    row: { ...row, cursor: null, error: null, finishedAt: isoOf(nowMs) },
+    discard: ['cursors', 'unseen'],
+  };
+}
+
+function afterError(row: StreamRow, error: ErrorOutcome, rules: ReadingRules): Step {
+  const isExpired =
+    error.code === 'http_status' && row.cursor !== null && EXPIRED_STATUSES.includes(error.status);
+  if (isExpired) return afterExpiry(row, error);
+  if (error.status === 404 && isAbsence(row, error, rules)) {
+    const readAt = isoOf(error.askedMs);
+    return end({ ...row, state: 'absent', endReason: 'not_found', readAt }, error.nowMs);
+  }
+  return fail(row, error.code, error.sentence);
+}
+
+/** Drops the cursor, and walks the list anew if this walk saw more than the one before. */
+function afterExpiry(row: StreamRow, error: ErrorOutcome): Step {
+  const { walkRecords, restartRecords } = row;
+  if (restartRecords === null || walkRecords > restartRecords) {
+    return startWalk({ ...row, restartRecords: walkRecords });
+  }
+  const sentence = `The cursor expired again before the walk got further than the last time: ${error.sentence}`;
+  return fail(row, 'cursor_expired', sentence);
+}
+
+/** A list cannot be absent if it answered in this reading, or if its stored records must be kept. */
+function isAbsence(row: StreamRow, error: ErrorOutcome, rules: ReadingRules): boolean {
+  const isFirstPage = row.phase === 'walk' && row.walk === row.readingWalk && row.cursor === null;
+  return isFirstPage && (rules.dropsMissingLists || !error.holdsRecords);
+}
+
+function fail(row: StreamRow, code: ErrorCode, sentence: string): Step {
+  return { row: { ...row, state: 'failed', endReason: code }, discard: [], failure: { code, sentence } };
+}
+
+/**
+ * The watermark from the first page of a walk: a time of the service's clock, not later than the moment at which the
+ * service read the page; null if unknown. Records added or changed after that have an update time at or after it.
+ *
+ * It is the `Date` header, which is set when the service responds, minus the duration of the request. Without that
+ * header, it is the latest update time on the page, which the service had stored by then. If the local clock is earlier,
+ * it is used instead, in case a proxy's clock or an update time is ahead.
+ */
+export function watermarkOf({
+  askedMs,
+  nowMs,
+  servedMs,
+  latestUpdateMs,
+}: Pick<PageOutcome, 'askedMs' | 'nowMs' | 'servedMs' | 'latestUpdateMs'>): number | null {
+  const serviceMs = servedMs === null ? latestUpdateMs : servedMs - Math.max(0, nowMs - askedMs);
+  return serviceMs === null ? null : Math.min(serviceMs, askedMs);
+}
+
+function isoOf(ms: number): string {
+  return new Date(ms).toISOString();
+}

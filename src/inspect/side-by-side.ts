@@ -1,0 +1,80 @@
+import type { RecordMembers } from '../api/single-record.js';
+import { escapeUnseen } from '../text/escape.js';
+import type { Column } from '../text/table.js';
+import { renderTable } from '../text/table.js';
+import { cutText } from '../text/wrap.js';
+
+/** One field of two records; null if the record has no such field. */
+export interface FieldLine {
+  readonly name: string;
+  readonly v3: string | null;
+  readonly v4: string | null;
+  /** `service`: the service's own field, which differs between generations; `alone`: there is no other record. */
+  readonly verdict: 'same' | 'differs' | 'one_side' | 'service' | 'alone';
+}
+
+/**
+ * The fields of two records beside each other: the service's, then the keys, then the others. Null and absent are equal.
+ * Lists and objects are compared by their length only, because line items have ids of their own.
+ */
+export function buildFieldLines(
+  v3: RecordMembers | null,
+  v4: RecordMembers | null,
+  fieldPrefix: string,
+): FieldLine[] {
+  const rank = (name: string): number => {
+    if (name.startsWith(fieldPrefix)) return 0;
+    return name === 'platform_id' || name === 'platform_unique_id' ? 1 : 2;
+  };
+  const names = [...new Set([...Object.keys(v3 ?? {}), ...Object.keys(v4 ?? {})])];
+  return names
+    .sort((a, b) => rank(a) - rank(b))
+    .map((name) => {
+      const [left, right] = [showValue(v3?.[name]), showValue(v4?.[name])];
+      const compared = v3 === null || v4 === null ? 'alone' : compareValues(left, right);
+      return { name, v3: left, v4: right, verdict: name.startsWith(fieldPrefix) ? 'service' : compared };
+    });
+}
+
+function compareValues(left: string | null, right: string | null): FieldLine['verdict'] {
+  if (left === right) return 'same';
+  if (left === null || right === null) return 'one_side';
+  const [leftMs, rightMs] = [Date.parse(left), Date.parse(right)];
+  // One time can be written in several ways; so can a number.
+  const isSameTime = /^\d{4}-/.test(left) && leftMs === rightMs;
+  const isSameNumber = /^-?\d/.test(left) && left.trim() !== '' && Number(left) === Number(right);
+  return isSameTime || (isSameNumber && Number.isSafeInteger(Math.trunc(Number(left)))) ? 'same' : 'differs';
+}
+
+function showValue(value: unknown): string | null {
+  if (value === null || value === undefined) return null;
+  if (Array.isArray(value)) return `[${value.length}]`;
+  if (typeof value === 'object') return `{${Object.keys(value).length}}`;
+  return String(value);
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: '' },
+  { title: 'V3', keep: true },
+  { title: 'V4', keep: true },
+  { title: '', keep: true },
+];
+
+const MARKS: Readonly<Record<FieldLine['verdict'], string>> = {
+  same: '=',
+  differs: 'differs',
+  one_side: 'only one',
+  service: '',
+  alone: '',
+};
+
+const MAX_CELL = 60;
+
+export function renderFieldLines(lines: readonly FieldLine[], width: number): string[] {
+  const cell = (text: string | null) => (text === null ? '–' : escapeUnseen(cutText(text, MAX_CELL)));
+  return renderTable(
+    COLUMNS,
+    lines.map(({ name, v3, v4, verdict }) => [cell(name), cell(v3), cell(v4), MARKS[verdict]]),
+    width,
+  );
+}

@@ -1,0 +1,48 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { type ParsePage, pageFormat, pageParser } from '../api/pages.js';
+import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
+import { isDerivedWith, saveDerivation } from '../store/fingerprint.js';
+import { prepareDeriveAgain } from '../store/records.js';
+import type { Db } from '../store/sqlite.js';
+import { iteratePages } from '../store/stored-pages.js';
+import { listStreams } from '../store/streams.js';
+
+/**
+ * Derives dates and children of all records from the stored pages, if the settings for them changed since.
+ *
+ * @throws SvcError `other_configuration` if pages are missing
+ */
+export function deriveAgain(db: Db, config: Config, throwIfStopped: () => void): void {
+  if (isDerivedWith(db, config) || db.prepare('select 1 from record limit 1').get() === undefined) return;
+  assertPagesStored(db);
+  const parsers = new Map<bigint, { readonly parse: ParsePage; readonly companyId: bigint | null }>();
+  for (const { id, generation, model, companyId } of listStreams(db)) {
+    const pair = config.models.find(({ v3 }) => v3 === model);
+    if (pair === undefined) continue;
+    const parse = pageParser(pageFormat(config, generation, pair));
+    parsers.set(id, { parse, companyId });
+  }
+  const derive = prepareDeriveAgain(db);
+  for (const { id, streamId, encoding, body } of iteratePages(db)) {
+    throwIfStopped();
+    const parser = parsers.get(streamId);
+    if (parser === undefined) continue;
+    derive(id, parser.parse(decodeBody(encoding, body).toString(), parser.companyId).records);
+  }
+  saveDerivation(db, config);
+}
+
+function assertPagesStored(db: Db): void {
+  if (db.prepare('select 1 from record where page_id is null limit 1').get() === undefined) return;
+  const text =
+    'Date fields or children changed since the export, and the pages to read them from were not stored (payload: "ids").';
+  throw new SvcError('other_configuration', text, {
+    hint: 'Restore backfill.dateFields and the children of the models, or export again with --restart.',
+  });
+}
+
+export function decodeBody(encoding: string, body: Buffer): Buffer {
+  if (encoding === 'gzip') return gunzipSync(body);
+  return encoding === 'br' ? brotliDecompressSync(body) : body;
+}

@@ -1,0 +1,164 @@
+import type { Db } from '../store/sqlite.js';
+import { must } from '../text/at.js';
+import { type ChildMember, type ChildRow, findNear, rowsOf, TwinChildren } from './judge-children.js';
+import { baseOf, GROUP_OF, numberOf } from './outcomes.js';
+
+/** V3 children and their V4 children, but for pairs whose children are judged one by one. */
+const ADD_V3_CHILDREN = `
+  insert into remap_row(group_id, parent, platform_id, v3_svc_id, v4_svc_id)
+  select t.scope_id * ${GROUP_OF.scope} + p.id * ${GROUP_OF.path} + case
+      when t.b is null or (t.outcome & 63) <> o.matched then
+        o.parent + (t.outcome & 63) + iif(c4.svc_id is null, 0, o.by_key + iif(c3.unique_id <> c4.unique_id, o.conflict, 0))
+      when c4.svc_id is not null then o.by_key + iif(c3.unique_id <> c4.unique_id, o.conflict, 0) + case
+        when c3.deleted and c4.deleted then o.deleted_in_both
+        when c3.deleted then o.deleted_in_v3
+        when c4.deleted then o.deleted_in_v4
+        else o.matched end
+      when c3.platform_id is null then iif(c3.deleted, o.deleted_no_platform_id, o.unmatched_no_platform_id)
+      else iif(c3.deleted, o.deleted_not_in_v4, o.unmatched_unexplained) end,
+    t.id, c3.platform_id, c3.svc_id, c4.svc_id
+  from temp.twin as t
+    cross join temp.o as o
+    cross join child as c3 on c3.record_id = t.a
+    cross join temp.path as p on p.name = c3.path
+    left join child as c4 on c4.record_id = t.b and c4.platform_id = c3.platform_id and c4.path = c3.path
+  where t.a is not null and (t.b is null or not t.hard)
+  order by t.id`;
+
+const ADD_V4_CHILDREN = `
+  insert into remap_row(group_id, parent, platform_id, v4_svc_id)
+  select t.scope_id * ${GROUP_OF.scope} + p.id * ${GROUP_OF.path} + o.only_v4 + case
+      when t.a is null or (t.outcome & 63) <> o.matched then o.parent + (t.outcome & 63)
+      when c4.deleted then o.deleted_v4_only
+      when c4.platform_id is null then o.v4_only_no_platform_id
+      else o.v4_only_unexplained end,
+    t.id, c4.platform_id, c4.svc_id
+  from temp.twin as t
+    cross join temp.o as o
+    cross join child as c4 on c4.record_id = t.b
+    cross join temp.path as p on p.name = c4.path
+  where t.b is not null and (t.a is null or not t.hard)
+    and not exists (
+      select 1 from child as c3
+      where c3.record_id = t.a and c3.platform_id = c4.platform_id and c3.path = c4.path)
+  order by t.id`;
+
+/** Matched pairs with unmatched children on both sides, which may be children whose keys changed. */
+const SELECT_OPEN_PAIRS = `
+  select r.parent
+  from remap_row as r cross join temp.o as o
+  where r.parent is not null and not (r.group_id & (o.parent | o.only_v4 | o.by_decision)) and (r.group_id & 63) in (
+    o.unmatched_unexplained, o.unmatched_no_platform_id)
+  intersect
+  select r.parent
+  from remap_row as r cross join temp.o as o
+  where r.parent is not null and not (r.group_id & o.parent) and (r.group_id & o.only_v4) and (r.group_id & 63) in (
+    o.v4_only_unexplained, o.v4_only_no_platform_id)`;
+
+export function joinChildren(db: Db, paths: readonly string[], throwIfStopped: () => void): void {
+  db.exec(`
+    drop table if exists temp.path;
+    create temp table path(id integer primary key, name text not null unique) strict`);
+  const addPath = db.prepare('insert into temp.path(id, name) values (?, ?)');
+  for (const [at, path] of paths.entries()) addPath.run(BigInt(at + 1), path);
+  db.exec(ADD_V3_CHILDREN);
+  throwIfStopped();
+  db.exec(ADD_V4_CHILDREN);
+  throwIfStopped();
+  judgeOpenPairsAgain(db);
+  throwIfStopped();
+  judgeHardPairs(db, paths, throwIfStopped);
+}
+
+function judgeOpenPairsAgain(db: Db): void {
+  db.exec(`drop table if exists temp.open_pair; create temp table open_pair as ${SELECT_OPEN_PAIRS}`);
+  if (db.prepare('select 1 from temp.open_pair limit 1').get() === undefined) return;
+  db.exec(`
+    delete from remap_row where parent in (select parent from temp.open_pair);
+    update temp.twin set hard = 1 where id in (select parent from temp.open_pair)`);
+}
+
+interface HardPair {
+  readonly id: bigint;
+  readonly scope: bigint;
+  readonly outcome: bigint;
+  readonly a: bigint;
+  readonly b: bigint;
+  readonly v3Key: string | null;
+  readonly v4Key: string | null;
+}
+
+/** Pairs by their V4 record: several V3 records can share one. */
+const SELECT_HARD_PAIRS = `
+  select t.id, t.scope_id as scope, t.outcome, t.a, t.b, t.key as v3Key, r.platform_id as v4Key
+  from temp.twin as t cross join record as r on r.id = t.b
+  where t.hard and t.a is not null and t.b is not null
+  order by min(t.id) over (partition by t.b), t.id`;
+
+function judgeHardPairs(db: Db, paths: readonly string[], throwIfStopped: () => void): void {
+  const children = prepareChildren(db);
+  const insert = db.prepare(`
+    insert into remap_row(group_id, parent, platform_id, v3_svc_id, v4_svc_id, evidence) values (?, ?, ?, ?, ?, ?)`);
+  const pathIds = new Map(paths.map((path, at) => [path, BigInt(at + 1)]));
+  const write = ({ id, scope, v3Key, v4Key }: HardPair, rows: readonly ChildRow[]) => {
+    for (const { path, key, v3, v4, outcome, evidence } of rows) {
+      const group = scope * BigInt(GROUP_OF.scope) + must(pathIds.get(path)) * BigInt(GROUP_OF.path);
+      const text = v4 === null || v3Key === v4Key ? evidence : withParentKey(evidence, v4Key);
+      insert.run(group + BigInt(outcome), id, key, v3, v4, text);
+    }
+  };
+  for (const pairs of sharedPairs(db.prepare<[], HardPair>(SELECT_HARD_PAIRS).all())) {
+    const first = must(pairs[0], 'pair');
+    const twin = new TwinChildren(children(4, first.b));
+    const judged = pairs.map((pair) => {
+      throwIfStopped();
+      return twin.judge(children(3, pair.a));
+    });
+    const unclaimed = twin.judgeUnclaimed();
+    // the rows of V4 children without a V3 child belong to a matched pair, if there is one
+    const holder = pairs.find((pair) => inheritedFrom(pair) === null) ?? first;
+    const near = inheritedFrom(holder) === null ? findNear([...judged.flat(), ...unclaimed]) : undefined;
+    for (const [at, pair] of pairs.entries())
+      write(pair, rowsOf(judged[at] ?? [], inheritedFrom(pair), near));
+    write(holder, rowsOf(unclaimed, inheritedFrom(holder), near));
+  }
+}
+
+function* sharedPairs(pairs: readonly HardPair[]): Generator<readonly HardPair[]> {
+  let group: HardPair[] = [];
+  for (const pair of pairs) {
+    if (group[0] !== undefined && group[0].b !== pair.b) {
+      yield group;
+      group = [];
+    }
+    group.push(pair);
+  }
+  if (group.length > 0) yield group;
+}
+
+/** The outcome that the children of a pair inherit; null if it is matched. */
+function inheritedFrom({ outcome }: HardPair): number | null {
+  const base = baseOf(Number(outcome));
+  return base === numberOf('matched') ? null : base;
+}
+
+function withParentKey(evidence: string | null, v4Key: string | null): string {
+  const before: object = evidence === null ? {} : JSON.parse(evidence);
+  return JSON.stringify({ ...before, v4_parent_platform_id: v4Key });
+}
+
+interface StoredChild {
+  readonly path: string;
+  readonly svcId: bigint;
+  readonly key: string | null;
+  readonly uid: string | null;
+  readonly deleted: bigint;
+}
+
+export function prepareChildren(db: Db): (gen: 3 | 4, record: bigint) => ChildMember[] {
+  const select = db.prepare<[bigint], StoredChild>(`
+    select path, svc_id as svcId, platform_id as key, unique_id as uid, deleted
+    from child where record_id = ? order by position`);
+  return (gen, record) =>
+    select.all(record).map(({ deleted, ...child }) => ({ gen, ...child, deleted: deleted === 1n }));
+}

@@ -1,0 +1,106 @@
+import type { Status } from '../reasons.js';
+import { must } from '../text/at.js';
+import type { Db } from './sqlite.js';
+
+/** Filters of reports; null or left out: no filter. Companies are V3 company ids. */
+export interface Scope {
+  readonly models?: readonly string[] | null;
+  readonly companies?: readonly bigint[] | null;
+}
+
+/** A row of the public view `remap`. */
+export interface RemapRow {
+  readonly model: string;
+  /** '' for records, else the children's field, such as `line_items`. */
+  readonly path: string;
+  readonly region: string | null;
+  readonly v3_company_id: bigint | null;
+  readonly v4_company_id: bigint | null;
+  readonly platform_id: string | null;
+  readonly parent_platform_id: string | null;
+  readonly v3_svc_id: bigint | null;
+  readonly v4_svc_id: bigint | null;
+  readonly status: Status;
+  readonly reason: string | null;
+  readonly matched_by: 'platform_id' | 'platform_unique_id' | 'decision' | null;
+  readonly evidence: string;
+}
+
+export const REMAP_COLUMNS = [
+  'model',
+  'path',
+  'region',
+  'v3_company_id',
+  'v4_company_id',
+  'platform_id',
+  'parent_platform_id',
+  'v3_svc_id',
+  'v4_svc_id',
+  'status',
+  'reason',
+  'matched_by',
+  'evidence',
+] as const satisfies readonly (keyof RemapRow)[];
+
+/** The rows of a scope, in the remap's order. V4-only rows belong to the V3 company that theirs is paired with. */
+export function readRemap(db: Db, scope: Scope = {}): IterableIterator<RemapRow> {
+  return db
+    .prepare<[object], RemapRow>(`
+      select ${REMAP_COLUMNS.join(', ')}
+      from remap_entry
+      where (@models is null or model in (select value from json_each(@models)))
+        and (@companies is null or v3_company_id in (select value from json_each(@companies))
+          or (v3_company_id is null and v4_company_id in (
+            select v4_company_id from company where v3_company_id in (select value from json_each(@companies)))))
+      order by id`)
+    .iterate(scopeParams(scope));
+}
+
+export interface ScopeParams {
+  readonly models: string | null;
+  readonly companies: string | null;
+}
+
+export function scopeParams({ models, companies }: Scope): ScopeParams {
+  return {
+    models: models == null ? null : JSON.stringify(models),
+    companies: companies == null ? null : `[${companies.join(',')}]`,
+  };
+}
+
+export interface RemapRun {
+  readonly builtAt: string;
+  /** Over the ordered rows; depends on what was found alone. */
+  readonly sha256: string;
+  /** Whether every planned list was read in full. */
+  readonly isComplete: boolean;
+  /** What it was built from, by name; a difference makes it stale. */
+  readonly inputs: Readonly<Record<string, string>>;
+  readonly conservation: Conservation;
+}
+
+/** Records and children that were exported, and those that rows account for. */
+export interface Conservation {
+  readonly v3Exported: bigint;
+  readonly v3Rows: bigint;
+  readonly v4Exported: bigint;
+  readonly v4Seen: bigint;
+}
+
+/** The current remap; null if there is none. */
+export function readRemapRun(db: Db): RemapRun | null {
+  const row = db
+    .prepare<[], Conservation & { builtAt: string; sha256: string; isComplete: bigint; inputs: string }>(`
+      select built_at as builtAt, sha256, complete as isComplete, inputs, v3_exported as v3Exported, v3_rows as v3Rows,
+        v4_exported as v4Exported, v4_seen as v4Seen
+      from remap_run`)
+    .get();
+  if (row === undefined) return null;
+  const { builtAt, sha256, isComplete, inputs, ...conservation } = row;
+  return { builtAt, sha256, isComplete: isComplete === 1n, inputs: parseInputs(inputs), conservation };
+}
+
+function parseInputs(text: string): Record<string, string> {
+  const inputs: object = must(JSON.parse(text), 'list of inputs');
+  return Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, String(value)]));
+}

@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto';
+import { SvcError } from '../errors.js';
+import { readRemapRun } from './remap.js';
+import type { Db } from './sqlite.js';
+
+/**
+ * Compares the remap with the digest that was stored with it.
+ *
+ * @throws SvcError `corrupt_database` if the remap was changed
+ */
+export function verifyRemap(db: Db): void {
+  const run = readRemapRun(db);
+  if (run === null || digestRemap(db) === run.sha256) return;
+  throw new SvcError('corrupt_database', 'The remap is not the one that was built: it was changed since.', {
+    hint: 'Build it again with `svc-migrate remap`.',
+  });
+}
+
+const ROWS_PER_BLOCK = 4096;
+
+/** The SHA-256 over the rows of the remap in their order, and over the tables that describe them. */
+export function digestRemap(db: Db, throwIfStopped: () => void = () => {}): string {
+  const hash = createHash('sha256');
+  const last = db.prepare<[], bigint>('select ifnull(max(id), 0) from remap_row').pluck().get() ?? 0n;
+  const block = db
+    .prepare<[bigint, bigint], string>(`
+      select json_group_array(json_array(id, group_id, parent, platform_id, v3_svc_id, v4_svc_id, evidence))
+      from remap_row where id > ? and id <= ?`)
+    .pluck();
+  for (let from = 0n; from < last; from += BigInt(ROWS_PER_BLOCK)) {
+    throwIfStopped();
+    hash.update(block.get(from, from + BigInt(ROWS_PER_BLOCK)) ?? '');
+  }
+  for (const sql of DESCRIPTIONS) {
+    for (const row of db.prepare<[], string>(sql).pluck().iterate()) hash.update(row);
+    hash.update('\n');
+  }
+  return hash.digest('hex');
+}
+
+const DESCRIPTIONS = [
+  `select json_array(id, model, path, region, v3_company_id, v4_company_id, status, reason, matched_by, provisional,
+     unique_id_conflict, merged, count, v3_count)
+   from remap_group order by id`,
+  `select json_array(region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys, v3_keys, v4_keys, note)
+   from company order by region is null, region, v3_company_id, v4_company_id`,
+  `select json_array(group_id, day, count, earliest_ms, latest_ms) from remap_day order by group_id, day`,
+  `select json_array(model, v4_company_id, source, since_ms, records, v4_svc_id, platform_id, nine_tenths_ms)
+   from backfill_window order by model, v4_company_id`,
+  `select json_array(line, model, path, region, v3_company_id, v3_svc_id, v4_svc_id, note, until, outcome, why)
+   from decision order by line`,
+  `select json_array(generation, region, model, company_id, records, children, deleted, rejected)
+   from exported_count order by generation, region, model, company_id`,
+];

@@ -1,0 +1,158 @@
+import { existsSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { Sqlite } from '../../src/store/sqlite.js';
+import { ITEMS, openJob, saveRemap } from './support/job.js';
+import { dumpOf, execute, rowsOf } from './support/scene.js';
+
+const SHOP =
+  "create table o(id integer primary key, item integer, name text); insert into o values (1, 1, 'a'), (2, 2, 'b'), (3, 3, 'c')";
+const TARGETS = {
+  apply: {
+    targets: [
+      {
+        name: 'orders',
+        kind: 'sqlite',
+        file: 'shop.db',
+        table: 'o',
+        ids: [{ column: 'item', model: 'payments/items' }],
+      },
+    ],
+  },
+};
+const ADHOC = ['shop.db', '--table', 'o', '--ids', 'item=payments/items'] as const;
+
+async function openShop(sql = SHOP, config: object = TARGETS) {
+  const job = await openJob(ITEMS, config);
+  new Sqlite(job.file('shop.db')).exec(sql).close();
+  const items = () => rowsOf(job.file('shop.db'), 'select item from o order by id').flat();
+  const json = async (...words: readonly string[]) => {
+    const { code, stdout, stderr } = await job.run(...words, '--json', '-');
+    return { code, json: stdout === '' ? null : JSON.parse(stdout), stderr };
+  };
+  return { ...job, shop: job.file('shop.db'), items, json };
+}
+
+describe('apply', () => {
+  it('goes from plan to undo', async () => {
+    const { run, json, shop, items } = await openShop();
+    const before = dumpOf(shop);
+    expect(await json('apply', 'plan')).toMatchObject({
+      code: 0,
+      json: { action: 'plan', ids: { stored: 3, mapped: 3, missing: 0, unknown: 0 }, blocks: [] },
+    });
+    expect(dumpOf(shop)).toBe(before);
+    expect((await run('apply', 'write')).code).toBe(2);
+    expect(await json('apply', 'write', '--yes')).toMatchObject({
+      code: 0,
+      json: { written: [{ changed: 3 }] },
+    });
+    expect(await json('apply', 'check')).toMatchObject({ code: 0, json: { checked: [{ checked: 3 }] } });
+    expect(await json('apply', 'switch', '--yes')).toMatchObject({
+      code: 0,
+      json: { switched: [{ switched: 3 }] },
+    });
+    expect(items()).toEqual([38, 45, 52]);
+    expect((await run('apply', 'check')).code).toBe(0);
+    expect((await run('apply', 'write', '--yes')).code).toBe(6);
+    expect((await run('apply', 'switch', '--yes')).code).toBe(6);
+    expect(await json('apply', 'undo', '--yes')).toMatchObject({
+      code: 0,
+      json: { undone: [{ restored: 3 }] },
+    });
+    expect(dumpOf(shop)).toBe(before);
+  });
+
+  it('finds what was written at a place, however it is named and whatever the configuration says', async () => {
+    const { run, shop, items, cwd } = await openShop(SHOP, {});
+    const before = dumpOf(shop);
+    expect((await run('apply', 'plan', ...ADHOC)).code).toBe(0);
+    expect((await run('apply', 'write', ...ADHOC, '--yes')).code).toBe(0);
+    expect((await run('apply', 'check', 'shop.db')).code).toBe(0);
+    expect((await run('apply', 'switch', 'shop.db', '--table', 'o', '--yes')).code).toBe(0);
+    expect(items()).toEqual([38, 45, 52]);
+    expect((await run('apply', 'write', ...ADHOC, '--yes')).code).toBe(6);
+    expect((await run('apply', 'undo', 'shop.db', '--yes', '--config', `${cwd}/none.json`)).code).toBe(0);
+    expect(dumpOf(shop)).toBe(before);
+    expect((await run('apply', 'undo', 'shop.db', '--yes')).code).toBe(0);
+  });
+
+  it('refuses ids without a V4 id, leaves nothing behind, and goes on with --partial and --empty', async () => {
+    const { run, json, shop, items } = await openShop(`${SHOP}, (4, 60, 'd'), (5, 61, 'e'), (6, 999, 'f')`);
+    const before = dumpOf(shop);
+    const plan = await json('apply', 'plan');
+    expect(plan).toMatchObject({ code: 1, json: { ids: { mapped: 3, missing: 2, unknown: 1 } } });
+    const counts: { name: string; isAccepted: boolean }[] = plan.json.targets[0].columns[0].counts;
+    expect(Object.fromEntries(counts.map(({ name, isAccepted }) => [name, isAccepted]))).toEqual({
+      mapped: true,
+      'unmatched/outside_backfill_window': false,
+      'deleted/deleted_not_in_v4': true,
+      'unknown/not_in_remap': false,
+    });
+    expect((await json('apply', 'write', '--yes')).code).toBe(1);
+    expect(dumpOf(shop)).toBe(before);
+    expect((await run('apply', 'write', '--yes', '--partial')).code).toBe(0);
+    expect((await run('apply', 'check')).code).toBe(1);
+    expect(await json('apply', 'switch', '--yes')).toMatchObject({
+      code: 1,
+      json: { refused: { column: 'o.item' } },
+    });
+    expect(items()).toEqual([1, 2, 3, 60, 61, 999]);
+    expect((await run('apply', 'switch', '--yes', '--empty')).code).toBe(0);
+    expect(items()).toEqual([38, 45, 52, null, null, null]);
+    expect((await run('apply', 'check')).code).toBe(0);
+    expect((await run('apply', 'undo', '--yes')).code).toBe(0);
+    expect(dumpOf(shop)).toBe(before);
+  });
+
+  it('checks and takes back without the database of svc-migrate', async () => {
+    const { run, shop, cwd, file } = await openShop();
+    const before = dumpOf(shop);
+    await run('apply', 'write', '--yes');
+    const { rmSync } = await import('node:fs');
+    for (const name of ['svc-migrate.db', 'svc-migrate.db-wal', 'svc-migrate.db-shm'])
+      rmSync(file(name), { force: true });
+    expect(existsSync(`${cwd}/svc-migrate.db`)).toBe(false);
+    expect((await run('apply', 'check')).code).toBe(0);
+    execute(shop, 'update o set item_v4 = 1 where id = 1');
+    expect((await run('apply', 'check')).code).toBe(1);
+    expect((await run('apply', 'undo', '--yes')).code).toBe(0);
+    expect(dumpOf(shop)).toBe(before);
+  });
+
+  it('tells a crosswalk that the remap contradicts, and repairs it by another write', async () => {
+    const { run, json, cwd, items } = await openShop();
+    await run('apply', 'write', '--yes');
+    await saveRemap(cwd, [{ v3: 1, v4: 7 }, ...ITEMS.slice(1)]);
+    expect(await json('apply', 'check')).toMatchObject({ code: 1, json: { checked: [{ differs: 1 }] } });
+    expect((await run('apply', 'write', '--yes')).code).toBe(0);
+    expect((await run('apply', 'check')).code).toBe(0);
+    await run('apply', 'switch', '--yes');
+    expect(items()).toEqual([7, 45, 52]);
+  });
+
+  it('refuses a remap that was altered or is incomplete', async () => {
+    const { run, file } = await openShop();
+    const db = new Sqlite(file('svc-migrate.db'));
+    db.exec('update remap_run set complete = 0');
+    expect((await run('apply', 'plan')).code).toBe(4);
+    expect((await run('apply', 'plan', '--allow-incomplete')).code).toBe(0);
+    db.exec('update remap_run set complete = 1; update remap_row set v4_svc_id = 5 where id = 1');
+    expect((await run('apply', 'plan')).code).toBe(6);
+    db.close();
+  });
+
+  it.each([
+    [['apply', 'plan', 'nothing'], 2],
+    [['apply', 'plan', 'shop.db'], 2],
+    [['apply', 'plan', 'shop.db', '--table', 'o', '--ids', 'item'], 2],
+    [['apply', 'plan', 'shop.db', '--table', 'nix', '--ids', 'item=payments/items'], 6],
+    [['apply', 'plan', 'shop.db', '--table', 'o', '--ids', 'nix=payments/items'], 6],
+    [['apply', 'plan', 'svc-migrate.db', '--table', 'stream', '--ids', 'id=payments/items'], 6],
+    [['apply', 'switch', '--yes'], 4],
+    [['apply', 'undo'], 2],
+    [['apply', 'check'], 1],
+  ])('%j exits with %d', async (words, code) => {
+    const { run } = await openShop();
+    expect((await run(...words)).code).toBe(code);
+  });
+});

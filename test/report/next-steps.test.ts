@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { COUNTERS } from '../../src/limits.js';
+import { reasonsOf, STATUSES } from '../../src/reasons.js';
+import { actionFor, describeKey, nextStep } from '../../src/report/next-steps.js';
+
+const KEYS = [
+  ...STATUSES.flatMap((status) => reasonsOf(status).map((reason) => `${status}/${reason}`)),
+  ...COUNTERS,
+  'maxAge',
+];
+
+describe('Next', () => {
+  it.each(KEYS.filter((key) => !key.endsWith('decided_none')))(
+    'says for %s what changes the verdict, never to look again',
+    (key) => {
+      const { title, meaning } = describeKey(key);
+      const action = actionFor(key, []);
+      expect([title, meaning, action].every((text) => text !== '')).toBe(true);
+      expect(action).not.toMatch(/`svc-migrate (?:check|status|report|explain|findings)(?! --write)/);
+      expect(action).toMatch(
+        /`svc-migrate (?:run|remap|findings --write|doctor)|"limits"|operator|companies\.csv|decisions file/,
+      );
+    },
+  );
+
+  it('takes the first blocker, then the biggest obstacle, then the switch', () => {
+    const blocker = {
+      code: 'remap_stale',
+      outcome: 'incomplete',
+      text: '',
+      next: 'svc-migrate remap',
+    } as const;
+    const obstacles = [{ key: 'rejected' }, { key: 'short' }];
+    expect(nextStep([blocker], obstacles, [])).toBe('Run `svc-migrate remap`.');
+    expect(nextStep([], obstacles, [])).toBe(actionFor('rejected', []));
+    expect(nextStep([], [], [])).toContain('svc-migrate apply plan');
+  });
+});
