@@ -1,9 +1,10 @@
 import type { Config } from '../config/config.js';
 import type { Clock, Decision, NamedCompanyPair, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { DAMAGED } from '../store/open.js';
 import { buildRemapInputs, findOpenLists, type RemapInputs, readReadiness } from '../store/readiness.js';
 import type { Conservation } from '../store/remap.js';
-import type { Db } from '../store/sqlite.js';
+import { type Db, Sqlite } from '../store/sqlite.js';
 import { digestRemap } from '../store/verify-remap.js';
 import { readCompanyEvidence } from './company-evidence.js';
 import { countDays, countExported, countGroups, readConservation } from './count-remap.js';
@@ -54,9 +55,17 @@ export function buildRemap(options: RemapOptions): RemapSummary {
   db.pragma('automatic_index = OFF');
   try {
     return db.transaction(() => buildInTransaction(options)).immediate();
+  } catch (error) {
+    // Damaged indexes and texts pass quick_check: rows are then missing or counted twice.
+    if (isBug(error)) assertUndamaged(db, options.config);
+    throw error;
   } finally {
     if (db.open) db.exec(DROP_TABLES);
   }
+}
+
+function isBug(error: unknown): boolean {
+  return error instanceof SvcError ? error.code === 'internal' : !(error instanceof Sqlite.SqliteError);
 }
 
 const CACHE_KIB = 2048;
@@ -91,7 +100,7 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
     done += 1;
     return work();
   };
-  step('check the database file', () => checkFile(db));
+  step('check the database file', () => checkFile(db, 'quick_check(1)'));
   step('read stored pages', () => deriveAgain(db, config, throwIfStopped));
   db.exec(EMPTY_TABLES);
   db.exec(DROP_INDEXES);
@@ -144,11 +153,21 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   return saveRun(options, conservation, sha256);
 }
 
-function checkFile(db: Db): void {
-  const result = db.pragma('quick_check(1)', { simple: true });
+function assertUndamaged(db: Db, { models }: Config): void {
+  checkFile(db, 'integrity_check(1)');
+  const paths = JSON.stringify(models.flatMap(({ children }) => children));
+  const stray = db.prepare('select 1 from child where path not in (select value from json_each(?)) limit 1');
+  if (stray.get(paths) === undefined) return;
+  throw new SvcError('corrupt_database', 'The database is damaged: a child has an unknown path.', {
+    hint: DAMAGED,
+  });
+}
+
+function checkFile(db: Db, check: 'quick_check(1)' | 'integrity_check(1)'): void {
+  const result = db.pragma(check, { simple: true });
   if (result === 'ok') return;
   throw new SvcError('corrupt_database', `The database is damaged: ${String(result)}.`, {
-    hint: 'Restore a copy, or export again into a new file.',
+    hint: DAMAGED,
   });
 }
 

@@ -3,10 +3,12 @@ import { type ParsePage, pageFormat, pageParser } from '../api/pages.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { isDerivedWith, saveDerivation } from '../store/fingerprint.js';
+import { DAMAGED } from '../store/open.js';
 import { prepareDeriveAgain } from '../store/records.js';
 import type { Db } from '../store/sqlite.js';
 import { iteratePages } from '../store/stored-pages.js';
 import { listStreams } from '../store/streams.js';
+import { must } from '../text/at.js';
 
 /**
  * Derives dates and children of all records from the stored pages, if the settings for them changed since.
@@ -28,7 +30,8 @@ export function deriveAgain(db: Db, config: Config, throwIfStopped: () => void):
     throwIfStopped();
     const parser = parsers.get(streamId);
     if (parser === undefined) continue;
-    derive(id, parser.parse(decodeBody(encoding, body).toString(), parser.companyId).records);
+    const { records } = readStoredPage({ encoding, body }, (text) => parser.parse(text, parser.companyId));
+    derive(id, records);
   }
   saveDerivation(db, config);
 }
@@ -42,7 +45,23 @@ function assertPagesStored(db: Db): void {
   });
 }
 
-export function decodeBody(encoding: string, body: Buffer): Buffer {
+/** What `parse` makes of a stored page. @throws SvcError `corrupt_database` if it cannot be read */
+export function readStoredPage<T>(
+  page: { readonly encoding: string; readonly body: Buffer } | undefined,
+  parse: (text: string) => T,
+): T {
+  try {
+    const { encoding, body } = must(page, 'page');
+    return parse(decodeBody(encoding, body).toString());
+  } catch (cause) {
+    throw new SvcError('corrupt_database', 'The database is damaged: a stored page cannot be read.', {
+      hint: DAMAGED,
+      cause,
+    });
+  }
+}
+
+function decodeBody(encoding: string, body: Buffer): Buffer {
   if (encoding === 'gzip') return gunzipSync(body);
   return encoding === 'br' ? brotliDecompressSync(body) : body;
 }

@@ -1,8 +1,7 @@
 import { crc32 } from 'node:zlib';
 import { openEnvelope } from '../api/envelope.js';
 import type { Db, Statement } from '../store/sqlite.js';
-import { must } from '../text/at.js';
-import { decodeBody } from './derive-again.js';
+import { readStoredPage } from './derive-again.js';
 
 /** The fields by which two records of one key are compared, besides the configured date fields. */
 const FIELDS = [
@@ -76,10 +75,12 @@ export class FactReader {
 
   /** The records of a page by their rounded ids; null where several ids are the same when rounded. */
   #readPage(id: bigint, generation: 'v3' | 'v4'): ReadonlyMap<number, object | null> {
-    const page = must(this.#page.get(id), 'page');
-    const json: unknown = JSON.parse(decodeBody(page.encoding, page.body).toString());
+    const list = readStoredPage(
+      this.#page.get(id),
+      (text) => openEnvelope(generation, JSON.parse(text)).list,
+    );
     const objects = new Map<number, object | null>();
-    for (const object of openEnvelope(generation, json).list) {
+    for (const object of list) {
       if (typeof object !== 'object' || object === null) continue;
       const svcId = member(object, this.#idField);
       if (typeof svcId === 'number') objects.set(svcId, objects.has(svcId) ? null : object);

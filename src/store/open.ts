@@ -176,7 +176,7 @@ function assertWhole(db: Db, file: string): void {
   throw new SvcError('corrupt_database', `${file} is damaged: its end is missing.`, { hint: DAMAGED });
 }
 
-const DAMAGED = 'Move it away and export again; nothing was repaired.';
+export const DAMAGED = 'Move it away and export again; nothing was repaired.';
 
 function assertSqliteVersion(db: Db): void {
   const text = String(db.prepare('select sqlite_version()').pluck().get());
