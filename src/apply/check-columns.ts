@@ -11,7 +11,7 @@ import { isSwitched, judgeKey } from './write-columns.js';
 
 export interface CheckedColumn {
   readonly column: string;
-  readonly state: 'none' | 'writing' | 'written' | 'switching' | 'switched' | 'undoing';
+  readonly state: 'none' | 'writing' | 'written' | 'switching' | 'switched' | 'undoing' | 'dropping';
   readonly checked: number;
   readonly wrongCount: number;
   readonly wrong: readonly string[];
@@ -50,7 +50,7 @@ async function checkColumn(
   remap: RemapIds | null,
 ): Promise<CheckedColumn> {
   const state = column.state?.state ?? 'none';
-  if (state === 'none' || state === 'writing' || state === 'undoing')
+  if (state === 'none' || state === 'writing' || state === 'undoing' || state === 'dropping')
     return checkUnwritten(db, column, state);
   const phase = isSwitched(column) ? 'switched' : 'written';
   const states = await readRowStates(db, column, phase);

@@ -21,6 +21,8 @@ import {
   switchBack,
   switchColumn,
   tableSql,
+  unrestoredRows,
+  unswitchedRows,
 } from './statements.js';
 import { chooseParking } from './switch-columns.js';
 import type { ApplyTable } from './tables.js';
@@ -152,6 +154,11 @@ function refuseIf(db: Database, column: CrosswalkColumn, condition: string): str
   return `insert into ${table}(${names}) select ${names} from ${table} as s where ${isOwner(db, column)} and ${condition}`;
 }
 
+/** A trigger may write something else than a statement says, without an error. */
+function refuseTriggered(db: Database, column: CrosswalkColumn, rows: string): string[] {
+  return column.table.triggers.length === 0 ? [] : [refuseIf(db, column, `exists (${rows})`)];
+}
+
 function isOwner(db: Database, { table, column }: CrosswalkColumn): string {
   return `table_name = ${db.literal(table.table)} and column_name = ${db.literal(column.name)}`;
 }
@@ -170,6 +177,7 @@ function switchStatements({ db, column, parking }: PrintedColumn, isEmptying: bo
     setState(db, column, 'switched'),
     ...(isEmptying ? [emptyUnmapped(db, column)] : []),
     ...switchColumn(db, column, parking),
+    ...refuseTriggered(db, column, unswitchedRows(db, column)),
     'commit',
   ];
 }
@@ -179,6 +187,7 @@ function undoStatements({ db, column, parking }: PrintedColumn): string[] {
   return [
     BEGIN[db.kind],
     ...switchBack(db, column, parking),
+    ...refuseTriggered(db, column, unrestoredRows(db, column)),
     setState(db, column, 'undoing'),
     'commit',
     dropColumn(db, column, column.v4),

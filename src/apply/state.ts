@@ -9,9 +9,10 @@ import { besideTable, stateDefinition } from './statements.js';
 /**
  * What was done to a column, as recorded beside it:
  * `writing` its crosswalk is being loaded or its new column filled · `written` COLUMN_v4 is filled · `switching` COLUMN_v3 is
- * being added, COLUMN holds V3 ids · `switched` COLUMN holds V4 ids · `undoing` COLUMN holds V3 ids, the rest is being dropped
+ * being added, COLUMN holds V3 ids · `switched` COLUMN holds V4 ids · `undoing` COLUMN holds V3 ids, the rest is being dropped ·
+ * `dropping` the same, and a COLUMN_v3 is not ours
  */
-const STATES = ['writing', 'written', 'switching', 'switched', 'undoing'] as const;
+const STATES = ['writing', 'written', 'switching', 'switched', 'undoing', 'dropping'] as const;
 export type ColumnState = (typeof STATES)[number];
 
 export interface StoredState {
@@ -108,7 +109,25 @@ export async function changeState(
   );
   const [row] = await db.query(`select state from ${table} where ${where}`);
   if (row !== undefined && at(row, 0) === to) return;
-  throw new SvcError('locked', `Another process is working on ${column.table.table}.${column.column.name}.`, {
+  throw busyColumn(column);
+}
+
+const WRITABLE: readonly ColumnState[] = ['writing', 'written', 'switching'];
+
+/**
+ * Locks the row of a column for a write until the transaction ends. Returns its state.
+ *
+ * @throws SvcError `locked` if another process switched the column or is taking it back
+ */
+export async function lockForWrite(db: Database, column: CrosswalkColumn): Promise<ColumnState> {
+  const stored = (await readStates(db)).find(({ crosswalk }) => crosswalk === column.crosswalk);
+  if (stored === undefined || !WRITABLE.includes(stored.state)) throw busyColumn(column);
+  await changeState(db, column, WRITABLE, stored.state);
+  return stored.state;
+}
+
+function busyColumn({ table, column }: CrosswalkColumn): SvcError {
+  return new SvcError('locked', `Another process is working on ${table.table}.${column.name}.`, {
     hint: 'Wait until it has ended, then run the same command again.',
   });
 }

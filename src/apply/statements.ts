@@ -235,6 +235,19 @@ export function guardRows(db: Database, column: CrosswalkColumn, isEmptying: boo
   return `select 1 from ${from} where ${state} in ('missing', 'wrong')${unmapped}`;
 }
 
+/** Rows that a switch did not change as it said, because a trigger wrote something else. */
+export function unswitchedRows(db: Database, column: CrosswalkColumn): string {
+  const { from, state } = joinRows(db, column, 'switched');
+  return `select 1 from ${from} where ${state} in ('changed', 'since', 'wrong', 'missing')`;
+}
+
+/** Rows that an undo did not take back as it said: COLUMN_v3 is empty, and COLUMN still holds the V4 id. */
+export function unrestoredRows(db: Database, column: CrosswalkColumn): string {
+  const { from, state } = joinRows(db, column, 'written');
+  const { of } = termsOf(db, column);
+  return `select 1 from ${from} where ${of(column.v3)} is null and ${of(column.v4)} is not null and ${state} in ('wrong', 'missing')`;
+}
+
 /** What names a row for people: its key, or else its value. */
 function keyNames({ table, column }: CrosswalkColumn): readonly string[] {
   return table.key.length === 0 ? [column.name] : table.key;

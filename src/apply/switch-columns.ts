@@ -95,7 +95,7 @@ function doneBefore({ column }: TableColumn): SwitchedColumn {
 function assertWritten({ facts }: ApplyTable, { column, state }: TableColumn): void {
   if (state?.state === 'written' || state?.state === 'switching') return;
   const [why, command] =
-    state?.state === 'undoing'
+    state?.state === 'undoing' || state?.state === 'dropping'
       ? ['An undo has not ended for', 'apply undo']
       : ['Nothing was written yet beside', 'apply write'];
   throw new SvcError('incomplete', `${why} ${facts.table}.${column.name}.`, {

@@ -54,10 +54,9 @@ async function takeSwitchBack(table: ApplyTable, column: TableColumn): Promise<B
   const canCompare = [column.column.name, column.v3, column.v4].every((name) => hasColumn(now, name));
   const isSwitched = state === 'switched' && canCompare;
   if (isSwitched) await executeAll(db, db.lockTable(tableSql(db, table.facts)));
-  // `writing`: COLUMN_v4 is ours and may be missing, and COLUMN_v3 is not ours.
   const hasV3 = state === 'switched' || state === 'switching' || state === 'undoing';
   // Only from the state that was read: another process may have switched the column while this one waited for its lock.
-  await changeState(db, column, [state], hasV3 ? 'undoing' : 'writing');
+  await changeState(db, column, [state], hasV3 ? 'undoing' : 'dropping');
   const named = state === 'undoing' ? ['changed'] : ['changed', 'since'];
   const changed =
     canCompare && (isSwitched || state === 'undoing') ? await nameChanged(table, column, named) : NO_CHANGES;

@@ -5,7 +5,7 @@ import type { CrosswalkColumn } from './crosswalk.js';
 import type { Database, Obstacle, Value } from './db/database.js';
 import { buildJudge, type Judge } from './judge.js';
 import type { RemapIds } from './remap-ids.js';
-import { changeState, findState, insertState, readStates } from './state.js';
+import { changeState, findState, insertState, lockForWrite, readStates } from './state.js';
 import {
   addColumn,
   countRows,
@@ -88,8 +88,8 @@ export function findWriteObstacles(table: ApplyTable, column: TableColumn): Obst
       ? []
       : [stops('needs_path', `${column.column.name} holds JSON: name the "path" of the ids in it.`)]),
     ...isForeign(column.v4, state !== null),
-    ...isForeign(column.v3, state !== null && state.state !== 'writing' && state.state !== 'written'),
-    ...(state?.state === 'undoing'
+    ...isForeign(column.v3, state !== null && !['writing', 'written', 'dropping'].includes(state.state)),
+    ...(state?.state === 'undoing' || state?.state === 'dropping'
       ? [
           stops(
             'undoing',
@@ -114,7 +114,10 @@ export async function loadTable(
   const loaded: LoadedColumn[] = [];
   for (const column of table.columns.filter((each) => !isSwitched(each))) {
     const isNew = await claim(table, column, remap.sha256);
-    await db.transaction('write', () => executeAll(db, db.createTable(crosswalkDefinition(db, column))));
+    await db.transaction('write', async () => {
+      await lockForWrite(db, column);
+      await executeAll(db, db.createTable(crosswalkDefinition(db, column)));
+    });
     const counts = await db.transaction('write', () => loadCrosswalk(db, column, remap, onProgress));
     loaded.push({ column: column.column.name, isNew, counts });
   }
@@ -139,17 +142,14 @@ async function claim(table: ApplyTable, column: TableColumn, remap: string): Pro
   }
 }
 
-const LOADING = ['writing', 'written', 'switching'] as const;
-
 async function loadCrosswalk(
   db: Database,
   column: TableColumn,
   remap: RemapIds,
   onProgress: OnProgress,
 ): Promise<OutcomeCount[]> {
-  const state = must((await readStates(db)).find((each) => each.crosswalk === column.crosswalk)).state;
-  // Locks the row: a second process waits here, and then finds the values loaded.
-  await changeState(db, column, LOADING, state);
+  // A second process waits here, and then finds the values loaded.
+  await lockForWrite(db, column);
   const judge = buildJudge(remap, column.ids);
   const isFirst = (await db.query(`${selectCrosswalk(db, column)} limit 1`)).length === 0;
   const accepted = isFirst ? new Map<string, boolean>() : await judgeAgain(db, column, judge);
@@ -226,15 +226,15 @@ export async function fillTable(
   for (const column of table.columns.filter((each) => !isSwitched(each))) {
     const now = await refresh(table);
     if (!hasColumn(now, column.v4))
-      await db.transaction('write', () => db.execute(addColumn(db, column, column.v4)));
+      await db.transaction('write', async () => {
+        await lockForWrite(db, column);
+        await db.execute(addColumn(db, column, column.v4));
+      });
     const changed = await db.transaction('write', async () => {
       // Where DDL commits, another process may have prepared the switch since: COLUMN_v3 is then ours.
-      const state = findState(await readStates(db), table.facts, column.column.name)?.state;
-      const [from, to] =
-        state === 'switching'
-          ? [['switching'] as const, state]
-          : [['writing', 'written'] as const, 'written' as const];
-      await changeState(db, column, from, to, remap.sha256);
+      const state = await lockForWrite(db, column);
+      const next = state === 'switching' ? state : 'written';
+      await changeState(db, column, [state], next, remap.sha256);
       return executeAll(db, fillColumn(db, column));
     });
     const counts = must(loaded.find((each) => each.column === column.column.name));

@@ -261,6 +261,59 @@ describe('the life of a column', () => {
     expect(dumpOf(scene.file)).toBe(before);
   });
 
+  it.each([0, 1, 2, 3, 4, 5])(
+    'leaves nothing without an owner if an undo comes before step %i of a write',
+    async (step) => {
+      const scene = openScene({ sql: PLAIN });
+      const before = dumpOf(scene.file);
+      await scene.write();
+      let left = step;
+      const late = openScene({
+        sql: '',
+        file: scene.file,
+        wrap: (db) => ({
+          ...db,
+          transaction: async (mode, work) => {
+            left -= 1;
+            if (left === -1) await scene.undo();
+            return db.transaction(mode, work);
+          },
+        }),
+      });
+      const error = await late.write().then(
+        () => null,
+        (thrown: unknown) => thrown,
+      );
+      if (left < 0) expect(error).toMatchObject({ code: 'locked' });
+      if (left < 0) expect(dumpOf(scene.file)).toBe(before);
+      else await scene.undo();
+      expect(dumpOf(scene.file)).toBe(before);
+    },
+  );
+
+  it.each([1, 2, 3])('refuses a write before step %i of an undo that has begun', async (step) => {
+    const scene = openScene({ sql: PLAIN });
+    const before = dumpOf(scene.file);
+    await scene.write();
+    let left = step;
+    let code: unknown = null;
+    const undoing = openScene({
+      sql: '',
+      file: scene.file,
+      wrap: (db) => ({
+        ...db,
+        transaction: async (mode, work) => {
+          left -= 1;
+          if (left === -1) code = await scene.write().catch((error) => error.code);
+          return db.transaction(mode, work);
+        },
+      }),
+    });
+    await undoing.undo();
+    expect([left < 0, ['locked', 'incomplete', 'bad_input'].includes(String(code))]).toEqual([true, true]);
+    expect(dumpOf(scene.file)).toBe(before);
+  });
+
   it('does not call a column switched or restored whose trigger keeps the ids', async () => {
     const scene = openScene({
       sql: 'create table o(id integer primary key, item integer); insert into o values (1, 20), (2, 30)',

@@ -49,6 +49,28 @@ describe('apply sql', () => {
     expect(dumpOf(shop)).toBe(before);
   });
 
+  it('changes nothing where a trigger keeps the ids', async () => {
+    const freeze =
+      'create trigger freeze after update on o when new.item <> old.item begin update o set item = old.item where id = new.id; end';
+    const { shop, sqlite } = await openPrinted(`${SQL.replace(' unique', '')}; ${freeze}`);
+    const before = dumpOf(shop);
+    sqlite('write');
+    const refuses = (name: string) => {
+      const unchanged = dumpOf(shop);
+      expect(() => sqlite(name)).toThrow();
+      expect(dumpOf(shop)).toBe(unchanged);
+    };
+    refuses('switch');
+    execute(shop, 'drop trigger freeze');
+    sqlite('switch');
+    execute(shop, freeze);
+    refuses('undo');
+    execute(shop, 'drop trigger freeze');
+    sqlite('undo');
+    execute(shop, freeze);
+    expect(dumpOf(shop)).toBe(before);
+  });
+
   it('refuses ids without a V4 id, and empties them on request', async () => {
     expect((await openPrinted(`${SQL}, (5, 60, 'e')`)).code).toBe(1);
     const kept = await openPrinted(`${SQL}, (5, 60, 'e')`, '--partial');

@@ -15,7 +15,7 @@ export interface ModelRow {
 
 export interface World {
   readonly rows: readonly ModelRow[];
-  readonly state: 'none' | 'writing' | 'written' | 'switching' | 'switched' | 'undoing';
+  readonly state: 'none' | 'writing' | 'written' | 'switching' | 'switched' | 'undoing' | 'dropping';
   readonly hasV4: boolean;
   readonly hasV3: boolean;
   /** Loaded values; null: there is no crosswalk. */
@@ -79,7 +79,13 @@ export function act(world: World, action: Action, ids: Ids, fault: Fault | null 
 function write(world: World, steps: number, ids: Ids, fault: Fault | null): World | null {
   const isRefused = world.state === 'switched' && fault !== 'write after switch';
   // An undo named the strays: nobody writes before they are repaired.
-  if (isRefused || world.state === 'undoing' || world.rows.some(({ isStray }) => isStray)) return null;
+  if (
+    isRefused ||
+    world.state === 'undoing' ||
+    world.state === 'dropping' ||
+    world.rows.some(({ isStray }) => isStray)
+  )
+    return null;
   let now: World = { ...world, state: world.state === 'none' ? 'writing' : world.state };
   if (steps >= 2) {
     const values = new Set([...(now.crosswalk ?? []), ...now.rows.map(({ c }) => c)]);
@@ -118,7 +124,7 @@ function undo(world: World, steps: number, fault: Fault | null): World | null {
   const hasV3 = state === 'switched' || state === 'switching' || state === 'undoing';
   let now: World = {
     ...world,
-    state: hasV3 ? 'undoing' : 'writing',
+    state: hasV3 ? 'undoing' : 'dropping',
     rows: isSwitched && world.hasV3 && world.hasV4 ? world.rows.map(back) : world.rows,
   };
   if (steps >= 2) now = { ...now, hasV4: false, rows: now.rows.map((row) => ({ ...row, v4: null })) };
