@@ -98,21 +98,21 @@ function hasTwins(children: readonly PageChild[]): boolean {
   return false;
 }
 
-/** Ids and times may be numbers here and bigints there: `==` compares them by value. */
 function differs(before: StoredRecord, record: PageRecord): boolean {
   return (
-    // biome-ignore lint/suspicious/noDoubleEquals: a bigint equals a number of the same value
-    before.updatedMs != record.updatedMs ||
+    !isSameTime(before.updatedMs, record.updatedMs) ||
     before.platformId !== record.platformId ||
     before.uniqueId !== record.platformUniqueId ||
     (before.deleted === 1n) !== record.deleted ||
     BigInt(record.companyId) !== before.companyId ||
     Number(before.childCount) !== record.children.length ||
-    // biome-ignore lint/suspicious/noDoubleEquals: a bigint equals a number of the same value
-    before.latestMs != record.latestMs ||
-    // biome-ignore lint/suspicious/noDoubleEquals: a bigint equals a number of the same value
-    before.createdMs != record.createdMs
+    !isSameTime(before.latestMs, record.latestMs) ||
+    !isSameTime(before.createdMs, record.createdMs)
   );
+}
+
+function isSameTime(stored: bigint | null, ms: number | null): boolean {
+  return stored === null ? ms === null : ms !== null && Number(stored) === ms;
 }
 
 interface ChildWriter {
