@@ -4,7 +4,6 @@ import type { ApiKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
 import {
   type Clock,
-  type Env,
   type Generation,
   type ListPage,
   type ModelPair,
@@ -16,7 +15,7 @@ import { isNotFound, SvcError } from '../errors.js';
 import { must } from '../text/at.js';
 import { assertParsable, textOf } from './body.js';
 import { parseCompanyPage } from './company-list.js';
-import { assertNoProxy, buildHosts, createDispatcher, type Host, hostOf } from './hosts.js';
+import { buildHosts, createDispatcher, type Host, hostOf } from './hosts.js';
 import { type Sleep, sleepForReal, steadyClock } from './limiter.js';
 import { type ParsePage, pageFormat, pageParser } from './pages.js';
 import {
@@ -37,7 +36,6 @@ export interface ApiOptions {
   readonly config: Config;
   readonly keys: ApiKeys;
   readonly secrets?: readonly string[];
-  readonly env?: Env;
   readonly onProgress: OnProgress;
   readonly signal: AbortSignal;
   /** Used instead of a new dispatcher; not closed by `close`. */
@@ -51,7 +49,6 @@ export interface EndpointState {
   readonly generation: Generation;
   readonly region: string;
   readonly host: string;
-  readonly proxy: string | null;
   readonly requests: number;
   readonly retries: number;
   /** The service's clock minus ours at its last response with a `Date` header; null before. */
@@ -73,15 +70,14 @@ export interface Api {
  * Creates the client of both generations. Opens no connection yet. All lists and phases of a process use one client, so
  * that the limits of a host hold for all of them.
  *
- * @throws SvcError `config` for an address that must not be used
+ * @throws SvcError `config` if HTTPS_PROXY is not usable
  */
 export function createApi(options: ApiOptions): Api {
-  const { config, env = {} } = options;
+  const { config } = options;
   setMaxListeners(0, options.signal);
-  assertNoProxy(config, env);
-  const dispatcher = options.dispatcher ?? createDispatcher(config, env);
+  const dispatcher = options.dispatcher ?? createDispatcher(config);
   const settings = buildRequestOptions(options, dispatcher);
-  const hosts = buildHosts(config, options.keys, settings, env);
+  const hosts = buildHosts(config, options.keys, settings);
   const hostFor = ({ generation, region }: StreamKey): Host =>
     must(generation === 'v3' ? hosts.v3.get(region) : hosts.v4, `host of region ${region}`);
   const fetchList = createListFetcher(config, settings);
@@ -118,8 +114,8 @@ function buildRequestOptions(options: ApiOptions, dispatcher: Dispatcher): Reque
   };
 }
 
-function stateOf({ generation, endpoint, proxy, tally }: Host): EndpointState {
-  return { generation, region: endpoint.region, host: hostOf(endpoint), proxy, ...tally };
+function stateOf({ generation, endpoint, tally }: Host): EndpointState {
+  return { generation, region: endpoint.region, host: hostOf(endpoint), ...tally };
 }
 
 type FetchList = (

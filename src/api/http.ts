@@ -82,7 +82,7 @@ async function send(call: Call, options: TransportOptions, signal: AbortSignal):
   const encoding = header('content-encoding');
   const body =
     response.statusCode === 200
-      ? await readBody(response.body, options.maxBodyBytes, header('content-length'), encoding)
+      ? await readBody(response.body, options.maxBodyBytes, encoding)
       : await readExcerpt(response.body, encoding);
   // undici reuses the connection one turn of the event loop after the response has ended.
   await setImmediate();
@@ -107,13 +107,10 @@ function failureOf(error: unknown, isLate: boolean): AttemptOutcome {
   return { kind: 'failure', failure: isTlsFailure(code) ? 'tls' : 'network', detail: code };
 }
 
-/** undici's message if a proxy refuses to open a tunnel. */
-const PROXY_REFUSED = /^Proxy response \((\d+)\)/;
-
 /** The code of a socket, TLS or undici error; null for any other error, which is a bug. */
 function networkCodeOf(error: unknown): string | null {
-  const refused = error instanceof errors.RequestAbortedError && PROXY_REFUSED.exec(error.message);
-  if (refused) return `the proxy answered ${refused[1]}`;
+  // A proxy refused to open a tunnel; the message names its status.
+  if (error instanceof errors.RequestAbortedError) return error.message;
   if (error instanceof errors.HTTPParserError) return error.code ?? 'no HTTP';
   if (error instanceof errors.InvalidArgumentError || expectedError(error) !== null) return null;
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
@@ -146,28 +143,14 @@ const NO_BODY: AnswerBody = { decoded: new Uint8Array(), sent: new Uint8Array(),
 type Body = Dispatcher.ResponseData['body'];
 
 /** The whole body, decoded; `maxBytes` limits its size both as sent and decompressed. */
-async function readBody(
-  body: Body,
-  maxBytes: number,
-  contentLength: string | null,
-  encoding: string | null,
-): Promise<AnswerBody> {
-  const announced = contentLength === null ? null : Number(contentLength);
-  if (announced !== null && announced > maxBytes) {
-    abandon(body);
-    throw new BodyError('body_too_large', `${announced} bytes announced`);
-  }
-  const sent = await collect(body, maxBytes);
-  if (announced !== null && sent.length !== announced) {
-    throw new BodyError('broken_body', `${sent.length} of ${announced} bytes arrived`);
-  }
-  return decode(sent, encoding, maxBytes);
+async function readBody(body: Body, maxBytes: number, encoding: string | null): Promise<AnswerBody> {
+  return decode(await collect(body, maxBytes), encoding, maxBytes);
 }
 
 /** The beginning of an error response's body; empty if it cannot be read. */
 async function readExcerpt(body: Body, encoding: string | null): Promise<AnswerBody> {
   try {
-    return await decode(await collect(body, EXCERPT_BYTES), encoding, EXCERPT_BYTES);
+    return await readBody(body, EXCERPT_BYTES, encoding);
   } catch {
     return NO_BODY;
   }

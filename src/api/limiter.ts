@@ -3,7 +3,6 @@ import type { LimitFunction } from 'p-limit';
 import pLimit from 'p-limit';
 import type { Clock } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { at } from '../text/at.js';
 import { formatDuration } from '../text/numbers.js';
 
 export interface LimiterOptions {
@@ -18,67 +17,34 @@ export interface LimiterOptions {
   readonly sleep: Sleep;
 }
 
-/*
- * How the rate is kept, for a limit of 50 requests per second. Other limits work the same way; below one per second, the
- * window is longer than a second.
- *
- * | situation                     | rule                                                                           |
- * | ----------------------------- | ------------------------------------------------------------------------------ |
- * | requests are queued           | starts are 20.48 ms apart, which is 2.4 % slower than the limit                |
- * | timers fire late, work stalls | up to 200 ms are caught up, so that the average rate is kept                   |
- * | always                        | a request starts at least 1020 ms after the 50th one before it: if network     |
- * |                               | delays vary by less than 20 ms, the server never sees 51 in a second           |
- * | a new connection is opened    | its request counts from its response, because only then has it surely arrived; |
- * |                               | until then, from its start                                                     |
- * | the queue was empty, the host | no time is caught up; after a 429 the interval is doubled                      |
- * | asked to wait or sent a 429   |                                                                                |
- */
-const SPACING = 1.024;
-const MAX_CATCH_UP_MS = 200;
-const GUARD_MS = 20;
+/** How much of the time that late timers lose is made up. */
+const CATCH_UP_MS = 20;
 /**
- * After a 429 the interval is doubled, up to this. Each success shortens it again, so that five successes offset one
- * 429, and a server that refuses one request in ten does not slow everything down.
+ * Requests are spaced so that any n + 1 starts, for a limit of n per second, take a second and 4 ms at least: n intervals
+ * are longer than a second by this.
  */
-const MAX_INTERVAL_MS = 5000;
-const RECOVERY = 0.85;
+const SLACK_MS = 24;
 /** Fraction of a retry that each success returns to the budget. */
 const REFUND = 0.5;
 
-interface Turn {
-  readonly startedAt: number;
-  readonly place: number;
-}
-
-/** Limits requests to one host: concurrency, requests per second, and any Retry-After the host sent. */
+/** Limits requests to one host: concurrency, requests per second, waits that the host asked for, and retries. */
 export class HostLimiter {
   readonly #options: LimiterOptions;
   readonly #slots: LimitFunction;
   readonly #turns: LimitFunction = pLimit(1);
-  readonly #baseIntervalMs: number;
-  readonly #starts: Float64Array;
-  readonly #windowMs: number;
-  readonly #retryCapacity: number;
-  #intervalMs: number;
-  #oldest = 0;
-  #pending = 0;
-  #connections = 0;
+  readonly #intervalMs: number;
+  readonly #maxRetries: number;
   #nextAt = 0;
-  #notBefore = 0;
-  #slowedAt = 0;
-  #lastStart = 0;
-  #averageIntervalMs = 0;
+  #heldUntil = 0;
   #retries: number;
 
   constructor(options: LimiterOptions) {
+    const { concurrency, requestsPerSecond, attempts } = options;
     this.#options = options;
-    this.#slots = pLimit(options.concurrency);
-    this.#baseIntervalMs = (1000 * SPACING) / options.requestsPerSecond;
-    this.#intervalMs = this.#baseIntervalMs;
-    this.#starts = new Float64Array(Math.ceil(options.requestsPerSecond)).fill(Number.NEGATIVE_INFINITY);
-    this.#windowMs = (1000 * this.#starts.length) / options.requestsPerSecond + GUARD_MS;
-    this.#retryCapacity = options.concurrency * (options.attempts - 1);
-    this.#retries = this.#retryCapacity;
+    this.#slots = pLimit(concurrency);
+    this.#intervalMs = 1000 / requestsPerSecond + SLACK_MS / Math.ceil(requestsPerSecond);
+    this.#maxRetries = concurrency * (attempts - 1);
+    this.#retries = this.#maxRetries;
   }
 
   /**
@@ -86,39 +52,19 @@ export class HostLimiter {
    *
    * @throws SvcError `wait_too_long`, the signal's reason
    */
-  run<T>(task: (startedAt: number) => Promise<T>, signal: AbortSignal): Promise<T> {
+  run<T>(task: () => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#slots(async () => {
-      if (this.#turns.activeCount + this.#turns.pendingCount === 0)
-        this.#continueFrom(this.#options.clock.now());
-      const turn = await this.#turns(() => this.#takeTurn(signal));
-      return this.#send(turn, task);
+      await this.#turns(() => this.#waitForTurn(signal));
+      return await task();
     });
   }
 
   /** Starts no request for this time; returns true if that extends the current wait. */
   hold(waitMs: number): boolean {
     const until = this.#options.clock.now() + waitMs;
-    if (until <= this.#notBefore) return false;
-    this.#notBefore = until;
-    this.#continueFrom(until);
+    if (until <= this.#heldUntil) return false;
+    this.#heldUntil = until;
     return true;
-  }
-
-  /** Slows down after a 429 to a request started at `startedAt`; once for all requests that were pending together. */
-  slowDown(startedAt: number): void {
-    if (startedAt <= this.#slowedAt) return;
-    this.#slowedAt = this.#options.clock.now();
-    this.#continueFrom(this.#slowedAt);
-    const usual = Math.max(this.#intervalMs, this.#averageIntervalMs);
-    this.#intervalMs = Math.max(this.#baseIntervalMs, Math.min(usual * 2, MAX_INTERVAL_MS));
-  }
-
-  /** Speeds up after a success of a request started at `startedAt`, unless it started before the last slowdown. */
-  succeed(startedAt: number): void {
-    if (startedAt > this.#slowedAt) {
-      this.#intervalMs = Math.max(this.#baseIntervalMs, this.#intervalMs * RECOVERY);
-    }
-    this.#retries = Math.min(this.#retryCapacity, this.#retries + REFUND);
   }
 
   /** Takes a retry from the budget shared by all requests to the host; false if it is spent. */
@@ -128,52 +74,24 @@ export class HostLimiter {
     return true;
   }
 
-  async #send<T>({ startedAt, place }: Turn, task: (startedAt: number) => Promise<T>): Promise<T> {
-    this.#pending++;
-    const connects = this.#pending > this.#connections;
-    if (connects) this.#connections = this.#pending;
-    try {
-      return await task(startedAt);
-    } finally {
-      this.#pending--;
-      if (connects) this.#starts[place] = this.#options.clock.now();
-    }
+  succeed(): void {
+    this.#retries = Math.min(this.#maxRetries, this.#retries + REFUND);
   }
 
-  async #takeTurn(signal: AbortSignal): Promise<Turn> {
-    const { clock, sleep } = this.#options;
+  async #waitForTurn(signal: AbortSignal): Promise<void> {
+    const { clock, sleep, maxWaitMs } = this.#options;
     for (;;) {
       signal.throwIfAborted();
       const now = clock.now();
-      const fullUntil = at(this.#starts, this.#oldest) + this.#windowMs;
-      const waitMs = Math.max(this.#nextAt, this.#notBefore, fullUntil) - now;
+      const heldMs = this.#heldUntil - now;
+      if (heldMs > maxWaitMs) throw waitTooLong(this.#options, heldMs);
+      const waitMs = Math.max(this.#nextAt - now, heldMs);
       if (waitMs <= 0) {
-        return { startedAt: now, place: this.#start(now) };
+        this.#nextAt = Math.max(this.#nextAt, now - CATCH_UP_MS) + this.#intervalMs;
+        return;
       }
-      this.#assertNotTooLong(this.#notBefore - now);
       await sleep(waitMs, signal);
     }
-  }
-
-  /** Continues at the even rate from `at`, without catching up time before it. */
-  #continueFrom(at: number): void {
-    this.#nextAt = Math.max(this.#nextAt, at);
-  }
-
-  #start(now: number): number {
-    const place = this.#oldest;
-    this.#nextAt = Math.max(this.#nextAt, now - MAX_CATCH_UP_MS) + this.#intervalMs;
-    this.#starts[place] = now;
-    this.#oldest = (place + 1) % this.#starts.length;
-    const sinceLast = now - this.#lastStart;
-    this.#lastStart = now;
-    if (sinceLast < 1000) this.#averageIntervalMs = this.#averageIntervalMs * 0.9 + sinceLast * 0.1;
-    return place;
-  }
-
-  #assertNotTooLong(waitMs: number): void {
-    if (waitMs <= this.#options.maxWaitMs) return;
-    throw waitTooLong(this.#options, waitMs);
   }
 }
 
@@ -196,24 +114,19 @@ export function waitTooLong(
 
 function describeInstant(ms: number): string {
   const date = new Date(Math.min(ms, 8.64e15));
-  return date
-    .toISOString()
-    .replace('T', ' ')
-    .replace(/\.\d+Z$/, ' UTC');
+  return date.toISOString().replace(/T(.*)\.\d+Z$/, ' $1 UTC');
 }
 
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 
-/** A longer timer would fire at once. */
+/** A longer timer would fire at once; whoever waits checks the time again. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const sleepForReal: Sleep = async (ms, signal) => {
-  for (let rest = ms; rest > 0; rest -= MAX_TIMER_MS) {
-    try {
-      await delay(Math.min(rest, MAX_TIMER_MS), undefined, { signal });
-    } catch (error) {
-      throw signal.aborted ? signal.reason : error;
-    }
+  try {
+    await delay(Math.min(ms, MAX_TIMER_MS), undefined, { signal });
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
   }
 };
 

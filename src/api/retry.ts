@@ -25,16 +25,15 @@ export interface RequestOptions {
 /** Parses a response body; `servedMs` is its `Date` header, null if there is none. */
 type Parse<T> = (body: AnswerBody, servedMs: number | null) => T;
 
-type AttemptResult<T> =
+type Result<T> =
   | { readonly kind: 'value'; readonly value: T }
-  | {
-      readonly kind: 'failed';
-      readonly outcome: AttemptOutcome;
-      readonly isRetryable: boolean;
-      /** How long the response asked to wait, ms; null if it did not. */
-      readonly heldMs: number | null;
-      readonly error: SvcError;
-    };
+  | { readonly kind: 'failed'; readonly error: SvcError; readonly isPassing: boolean };
+
+interface Wait {
+  /** All requests to the host wait, or only the one that failed. */
+  readonly scope: 'host' | 'request';
+  readonly waitMs: number;
+}
 
 /**
  * Repeats a request until `parse` accepts the response, within the limits on attempts and waits.
@@ -46,141 +45,136 @@ export async function requestParsed<T>(
   parse: Parse<T>,
   options: RequestOptions,
 ): Promise<T> {
+  const { limiter, tally } = target.host;
+  const { signal } = options.transport;
   for (let attempt = 1; ; attempt++) {
-    const result = await attemptOnce(target, parse, attempt, options);
+    const work = () => attemptOnce(target, parse, attempt, options);
+    const { result, wait } = await limiter.run(work, signal).catch((error: unknown) => {
+      // The signal's reason is thrown unchanged.
+      throw error instanceof SvcError && error.code === 'wait_too_long' ? withFacts(error, target) : error;
+    });
     if (result.kind === 'value') return result.value;
-    if (!result.isRetryable || attempt >= options.attempts) throw result.error;
-    if (!target.host.limiter.takeRetry())
-      throw withFacts(result.error, target, { retries: 'shared budget spent' });
-    target.host.tally.retries++;
-    if (result.heldMs === null) await backOff(target, result, attempt, options);
+    if (wait === null || attempt >= options.attempts) throw result.error;
+    if (wait.scope === 'request') {
+      if (!limiter.takeRetry()) throw withFacts(result.error, target, { retries: 'shared budget spent' });
+      await options.sleep(wait.waitMs, signal);
+    }
+    tally.retries++;
   }
 }
 
+/** Makes one attempt. If another may help, also plans the wait before it, before the host's next request starts. */
 async function attemptOnce<T>(
   target: RequestTarget,
   parse: Parse<T>,
   attempt: number,
   options: RequestOptions,
-): Promise<AttemptResult<T>> {
-  const { limiter } = target.host;
-  const { outcome, startedAt, servedMs, heldMs } = await sendInTurn(target, options);
-  const verdict = classify(outcome);
-  if (verdict.kind !== 'parse' || outcome.kind !== 'answer') {
-    // The host works, and would give the same response again.
-    if (verdict.kind === 'fail' && outcome.kind === 'answer') limiter.succeed(startedAt);
-    const code = verdict.kind === 'parse' ? 'bad_response' : verdict.code;
-    const error = buildFailure(code, outcome, target, attempt, options.scrub);
-    return { kind: 'failed', outcome, isRetryable: verdict.kind === 'retry', heldMs, error };
+): Promise<{ readonly result: Result<T>; readonly wait: Wait | null }> {
+  const { host, url } = target;
+  host.tally.requests++;
+  const outcome = await fetchOnce({ url, key: host.key }, options.transport);
+  const servedMs = outcome.kind === 'answer' ? parseHttpDate(outcome.headers.date) : null;
+  if (servedMs !== null) host.tally.clockOffsetMs = servedMs - options.clock.now();
+  const result = readOutcome(target, outcome, (body) => parse(body, servedMs), attempt, options.scrub);
+  if (result.kind === 'failed' && result.isPassing) {
+    return { result, wait: planWait(target, outcome, result.error, attempt, servedMs, options) };
   }
-  try {
-    const value = parse(outcome.body, servedMs);
-    limiter.succeed(startedAt);
-    return { kind: 'value', value };
-  } catch (cause) {
-    if (!(cause instanceof SvcError)) throw cause;
-    const error = buildBadAnswer(cause, outcome, target, attempt, options.scrub);
-    return { kind: 'failed', outcome, isRetryable: cause.code === 'bad_response', heldMs, error };
-  }
+  // The host works, even if it refuses this request.
+  host.limiter.succeed();
+  return { result, wait: null };
 }
 
-async function sendInTurn(target: RequestTarget, options: RequestOptions) {
-  const { host, url } = target;
-  const { transport, clock } = options;
+function readOutcome<T>(
+  target: RequestTarget,
+  outcome: AttemptOutcome,
+  parse: (body: AnswerBody) => T,
+  attempt: number,
+  scrub: Scrub,
+): Result<T> {
+  const fault = faultOf(outcome);
+  if (fault !== null || outcome.kind !== 'answer') {
+    const { code, isPassing } = fault ?? { code: 'bad_response', isPassing: true };
+    const error = buildFailure(code, outcome, target, attempt, scrub);
+    return { kind: 'failed', error, isPassing };
+  }
   try {
-    return await host.limiter.run(async (startedAt) => {
-      host.tally.requests++;
-      const outcome = await fetchOnce({ url, key: host.key }, transport);
-      const servedMs = outcome.kind === 'answer' ? parseHttpDate(outcome.headers.date) : null;
-      if (servedMs !== null) host.tally.clockOffsetMs = servedMs - clock.now();
-      if (outcome.kind === 'answer' && outcome.status === 429) host.limiter.slowDown(startedAt);
-      // Before another request takes the place of this one.
-      const heldMs = holdBack(target, outcome, servedMs, options);
-      return { outcome, startedAt, servedMs, heldMs };
-    }, transport.signal);
-  } catch (error) {
-    // The signal's reason is thrown unchanged.
-    throw error instanceof SvcError && error.code === 'wait_too_long' ? withFacts(error, target) : error;
+    return { kind: 'value', value: parse(outcome.body) };
+  } catch (cause) {
+    if (!(cause instanceof SvcError)) throw cause;
+    const error = buildBadAnswer(cause, outcome, target, attempt, scrub);
+    return { kind: 'failed', error, isPassing: cause.code === 'bad_response' };
   }
 }
 
 /**
- * Delays all requests to the host if the response asks for it; returns the requested time, or null.
+ * The wait before another attempt: what the response asks for, else a back-off. The host waits if the response asks for
+ * it or is a 429.
  *
  * @throws SvcError `wait_too_long`
  */
-function holdBack(
+function planWait(
   target: RequestTarget,
   outcome: AttemptOutcome,
-  servedMs: number | null,
-  options: RequestOptions,
-): number | null {
-  if (outcome.kind !== 'answer' || classify(outcome).kind !== 'retry') return null;
-  const askedMs = parseRequestedWait(outcome.status, outcome.headers, servedMs ?? options.clock.now());
-  if (askedMs === null || askedMs === 0) return null;
-  const { host } = target;
-  const isExtended = host.limiter.hold(askedMs);
-  if (askedMs > options.maxWaitMs) throw waitTooLong({ host: target.url.host, ...options }, askedMs);
-  if (isExtended) {
-    const reason = `${host.label} answered ${outcome.status} and asked for it`;
-    const { generation } = host;
-    options.onProgress({ kind: 'wait', host: target.url.host, waitMs: askedMs, reason, generation });
-  }
-  return askedMs;
-}
-
-interface FailedAttempt {
-  readonly outcome: AttemptOutcome;
-  readonly error: SvcError;
-}
-
-async function backOff(
-  target: RequestTarget,
-  failed: FailedAttempt,
+  error: SvcError,
   attempt: number,
-  options: RequestOptions,
-): Promise<void> {
-  const { label, generation } = target.host;
-  const waitMs = backoffMs(attempt, options.random);
-  const reason = `${describe(label, failed)}; attempt ${attempt + 1} of ${options.attempts} follows`;
-  options.onProgress({ kind: 'wait', host: target.url.host, waitMs, reason, generation });
-  await options.sleep(waitMs, options.transport.signal);
+  servedMs: number | null,
+  { clock, random, attempts, maxWaitMs, onProgress }: RequestOptions,
+): Wait {
+  const { limiter, label, generation } = target.host;
+  const host = target.url.host;
+  const status = outcome.kind === 'answer' ? outcome.status : null;
+  const askedMs = outcome.kind === 'answer' ? parseRequestedWait(outcome, servedMs ?? clock.now()) : 0;
+  const waitMs = askedMs === 0 ? backoffMs(attempt, random) : askedMs;
+  const scope = askedMs > 0 || status === 429 ? 'host' : 'request';
+  const isNews = scope === 'request' || limiter.hold(waitMs);
+  if (askedMs > maxWaitMs) throw waitTooLong({ host, maxWaitMs, clock }, askedMs);
+  const then = askedMs > 0 ? ' and asked for it' : `; attempt ${attempt + 1} of ${attempts} follows`;
+  if (isNews && (askedMs > 0 || attempt < attempts)) {
+    onProgress({
+      kind: 'wait',
+      host,
+      waitMs,
+      reason: `${describe(label, status, error)}${then}`,
+      generation,
+    });
+  }
+  return { scope, waitMs };
 }
 
-function describe(label: string, { outcome, error }: FailedAttempt): string {
-  if (outcome.kind === 'answer' && outcome.status !== 200) return `${label} answered ${outcome.status}`;
-  if (error.code === 'timeout') return `${label} did not answer in time`;
-  return error.code === 'network' ? `${label} could not be reached` : `${label} sent a damaged answer`;
+function describe(label: string, status: number | null, { code }: SvcError): string {
+  if (status !== null && status !== 200) return `${label} answered ${status}`;
+  if (code === 'timeout') return `${label} did not answer in time`;
+  return code === 'network' ? `${label} could not be reached` : `${label} sent a damaged answer`;
 }
 
-/** What to do after an attempt, and the error code if it was the last. */
-export type AttemptVerdict =
-  | { readonly kind: 'parse' }
-  | { readonly kind: 'retry'; readonly code: ErrorCode }
-  | { readonly kind: 'fail'; readonly code: ErrorCode };
+/** Why the response to a request cannot be used, and whether another attempt may help. */
+interface Fault {
+  readonly code: ErrorCode;
+  readonly isPassing: boolean;
+}
 
-/** Whether the outcome is worth reading, worth another attempt, or final. */
-export function classify(outcome: AttemptOutcome): AttemptVerdict {
-  return outcome.kind === 'answer' ? classifyStatus(outcome.status) : AFTER_FAILURE[outcome.failure];
+/** Null for an answer that is worth parsing. */
+export function faultOf(outcome: AttemptOutcome): Fault | null {
+  return outcome.kind === 'answer' ? faultOfStatus(outcome.status) : FAILURES[outcome.failure];
 }
 
 type Failure = Extract<AttemptOutcome, { kind: 'failure' }>['failure'];
-const AFTER_FAILURE: Readonly<Record<Failure, AttemptVerdict>> = {
-  network: { kind: 'retry', code: 'network' },
-  timeout: { kind: 'retry', code: 'timeout' },
-  broken_body: { kind: 'retry', code: 'bad_response' },
-  body_too_large: { kind: 'fail', code: 'body_too_large' },
-  tls: { kind: 'fail', code: 'network' },
+const FAILURES: Readonly<Record<Failure, Fault>> = {
+  network: { code: 'network', isPassing: true },
+  timeout: { code: 'timeout', isPassing: true },
+  broken_body: { code: 'bad_response', isPassing: true },
+  body_too_large: { code: 'body_too_large', isPassing: false },
+  tls: { code: 'network', isPassing: false },
 };
 
-function classifyStatus(status: number): AttemptVerdict {
-  if (status === 200) return { kind: 'parse' };
-  if (status < 300) return { kind: 'retry', code: 'bad_response' };
-  if (status < 400) return { kind: 'fail', code: 'redirect' };
-  if (status === 401 || status === 403) return { kind: 'fail', code: 'auth' };
-  if (status === 501) return { kind: 'retry', code: 'http_status' };
+function faultOfStatus(status: number): Fault | null {
+  if (status === 200) return null;
+  if (status < 300) return { code: 'bad_response', isPassing: true };
+  if (status < 400) return { code: 'redirect', isPassing: false };
+  if (status === 401 || status === 403) return { code: 'auth', isPassing: false };
+  if (status === 501) return { code: 'http_status', isPassing: true };
   const isPassing = status === 408 || status === 429 || status >= 500;
-  return isPassing ? { kind: 'retry', code: 'unavailable' } : { kind: 'fail', code: 'http_status' };
+  return { code: isPassing ? 'unavailable' : 'http_status', isPassing };
 }
 
 /** Upper bound of the first backoff; it doubles with each attempt. */
@@ -193,56 +187,44 @@ export function backoffMs(attempt: number, random: () => number): number {
 }
 
 /**
- * The wait that a response asks for, ms: Retry-After or, in a 429 without it, the end of the rate window. Null if it
- * asks for none. `nowMs` is the server's time if known.
+ * The wait that a response asks for, ms: Retry-After or, in a 429 without it, the end of the rate window. 0 if it asks for
+ * none. `nowMs` is the server's time if known.
  */
 export function parseRequestedWait(
-  status: number,
-  headers: Pick<AnswerHeaders, 'retryAfter' | 'rateLimitReset'>,
+  {
+    status,
+    headers,
+  }: { readonly status: number; readonly headers: Pick<AnswerHeaders, 'retryAfter' | 'rateLimitReset'> },
   nowMs: number,
-): number | null {
+): number {
   const waitMs = parseRetryAfter(headers.retryAfter, nowMs);
-  return waitMs === null && status === 429 ? parseRateLimitReset(headers.rateLimitReset, nowMs) : waitMs;
+  return waitMs === null && status === 429
+    ? parseRateLimitReset(headers.rateLimitReset, nowMs)
+    : (waitMs ?? 0);
 }
 
-/**
- * The wait that a Retry-After header asks for, in ms, from seconds or an HTTP date. Null if it is missing, invalid,
- * negative or in the past.
- */
+/** From seconds or an HTTP date; null if it is missing, invalid or negative. */
 function parseRetryAfter(header: string | null, nowMs: number): number | null {
   const text = header?.trim() ?? '';
   if (/^\d+(\.\d+)?$/.test(text)) return Math.min(Math.ceil(Number(text) * 1000), Number.MAX_SAFE_INTEGER);
   const untilMs = parseHttpDate(text);
-  return untilMs === null || untilMs < nowMs ? null : Math.ceil(untilMs - nowMs);
+  return untilMs === null ? null : Math.max(0, untilMs - nowMs);
 }
 
 /** Services send seconds to wait, seconds since 1970, or milliseconds since 1970. */
 const FIRST_EPOCH_SECOND = 1e9;
 const FIRST_EPOCH_MS = 1e12;
 
-function parseRateLimitReset(header: string | null, nowMs: number): number | null {
+function parseRateLimitReset(header: string | null, nowMs: number): number {
   const text = header?.trim() ?? '';
-  if (!/^\d{1,15}(\.\d+)?$/.test(text)) return null;
+  if (!/^\d{1,15}(\.\d+)?$/.test(text)) return 0;
   const value = Number(text);
   if (value < FIRST_EPOCH_SECOND) return Math.ceil(value * 1000);
-  const waitMs = Math.ceil((value < FIRST_EPOCH_MS ? value * 1000 : value) - nowMs);
-  return waitMs > 0 ? waitMs : null;
+  return Math.max(0, Math.ceil((value < FIRST_EPOCH_MS ? value * 1000 : value) - nowMs));
 }
 
-const TIME = '([01]\\d|2[0-3]):[0-5]\\d:([0-5]\\d|60)';
-/** The three forms of RFC 9110, section 5.6.7; `Date.parse` checks their names of months. */
-const HTTP_DATES = [
-  new RegExp(`^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?<day>\\d{2}) [A-Z][a-z]{2} \\d{4} ${TIME} GMT$`),
-  new RegExp(`^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (?<day>\\d{2})-[A-Z][a-z]{2}-\\d{2} ${TIME} GMT$`),
-  new RegExp(`^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} (?<day>[ \\d]\\d) ${TIME} \\d{4}$`),
-];
-
-/** Parses an HTTP date; ms since 1970, or null. Two-digit years are 19xx from 50 on, otherwise 20xx. */
+/** Parses an HTTP date in the form that all servers send, `Sun, 06 Nov 1994 08:49:37 GMT`; ms since 1970, or null. */
 function parseHttpDate(text: string | null): number | null {
-  if (text === null) return null;
-  const match = HTTP_DATES.map((form) => form.exec(text)).find((candidate) => candidate !== null);
-  if (match === undefined) return null;
-  const ms = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
-  // Date.parse takes 31 February for 3 March.
-  return new Date(ms).getUTCDate() === Number(match?.groups?.['day']) ? ms : null;
+  const ms = Date.parse(text ?? '');
+  return !Number.isNaN(ms) && new Date(ms).toUTCString() === text ? ms : null;
 }

@@ -78,9 +78,9 @@ export async function exportGenerations(
   const secrets = await listSecrets(config, io.env);
   const { createApi } = await import('../api/client.js');
   const { runExport } = await import('../export/run-export.js');
-  const { clock, env, onProgress, signal } = io;
+  const { clock, onProgress, signal } = io;
   return writeDatabase(config, 'create', async (db) => {
-    const api = createApi({ config, keys, secrets, env, onProgress, signal });
+    const api = createApi({ config, keys, secrets, onProgress, signal });
     try {
       return await runExport({ ...request, db, config, api, clock, onProgress, signal });
     } catch (error) {

@@ -33,8 +33,8 @@ export const verifyCommand: DefineCommand = (run) =>
           assertUsableRemap(db, config, { allowIncomplete: true });
           verifyRemap(db);
           const [keys, secrets] = [await loadKeys(config, io.env), await listSecrets(config, io.env)];
-          const { env, signal, onProgress } = io;
-          const api = createApi({ config, keys, secrets, env, signal, onProgress });
+          const { signal, onProgress } = io;
+          const api = createApi({ config, keys, secrets, signal, onProgress });
           try {
             return await verifyPairs({ db, config, api, sample, onProgress });
           } finally {

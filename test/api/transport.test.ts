@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { decodeBody } from '../../src/api/body.js';
 import { campaignSize } from '../support/campaign.js';
 import { answer, chunkedAnswer, RawServer } from './support/raw-server.js';
 import { cleanups, serve } from './support/serve.js';
-import { createTestApi, failureOf, V3_PAGE, v3Request } from './support/test-api.js';
+import { createTestApi, failureOf, V3_KEY, V3_PAGE, v3Request, v4Request } from './support/test-api.js';
 
 /** Three large answers at once, so often. */
 const ROUNDS = campaignSize({ small: 2, full: 4 });
@@ -174,5 +174,38 @@ describe('closing', () => {
     await api.close();
     await server.stop();
     await api.close();
+  });
+});
+
+describe('the proxy in HTTPS_PROXY', () => {
+  afterEach(() => vi.unstubAllEnvs());
+
+  it('is refused without being shown where it is not an address', () => {
+    vi.stubEnv('https_proxy', 'ftp://secret');
+    expect(() => createTestApi()).toThrow(expect.objectContaining({ code: 'config', exitCode: 2 }));
+    expect(() => createTestApi()).not.toThrow(/secret/);
+  });
+
+  it('tunnels https, and is never asked for plain http', async () => {
+    const proxy = await RawServer.start((socket) =>
+      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'),
+    );
+    vi.stubEnv('NO_PROXY', '');
+    vi.stubEnv('no_proxy', '');
+    for (const name of ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'])
+      vi.stubEnv(name, proxy.url);
+    const settings = { http: { attempts: 1 }, v4Url: 'http://no-such-host.invalid' };
+    const { api, time } = createTestApi(settings);
+    const plain = await failureOf(time.run(api.fetchPage(v4Request())));
+    expect(proxy.requests).toEqual([]);
+    expect(plain.code).toBe('network');
+    const tunnelled = await failureOf(time.run(api.fetchPage(v3Request())));
+    expect(proxy.requests.map(({ headers }) => headers.split('\r\n', 1))).toEqual([
+      ['CONNECT v3.example.com:443 HTTP/1.1'],
+    ]);
+    expect(proxy.requests[0]?.headers).not.toContain(V3_KEY);
+    expect(tunnelled.message).toContain('407');
+    await api.close();
+    await proxy.stop();
   });
 });

@@ -53,19 +53,29 @@ describe('two endpoints on one host', () => {
   });
 });
 
-describe('a 429', () => {
-  it('slows down what follows to the same host, until requests have succeeded', async () => {
-    const { api, time } = createMockedApi({ endpoint: { requestsPerSecond: 10 } });
+describe('a 429 that does not say how long to wait', () => {
+  it('holds back all requests to the host for the back-off', async () => {
+    const { api, time, events } = createMockedApi();
+    const start = time.clock.now();
     const asked: number[] = [];
     const answer = () => {
-      asked.push(time.clock.now());
+      asked.push(time.clock.now() - start);
       return asked.length === 1 ? [429, 'slow down'] : [200, V3_PAGE];
     };
     nock(V3).persist().get(V3_PATH).reply(answer);
-    for (let i = 0; i < 40; i++) await time.run(api.fetchPage(v3Request()));
-    const gaps = asked.slice(1).map((at, before) => at - (asked[before] ?? 0));
-    expect(gaps[1]).toBeGreaterThan(180);
-    expect(gaps.at(-1)).toBeLessThan(110);
+    const first = api.fetchPage(v3Request());
+    await until(() => events.length === 1);
+    await time.run(Promise.all([first, api.fetchPage(v3Request())]));
+    expect(asked.map((at) => at >= 250)).toEqual([false, true, true]);
+  });
+
+  it('takes nothing from the retry budget', async () => {
+    const { api, time } = createMockedApi({ endpoint: { concurrency: 1 } });
+    for (let page = 0; page < 5; page++) {
+      nock(V3).get(V3_PATH).times(2).reply(429, 'slow down').get(V3_PATH).reply(200, V3_PAGE);
+      expect((await time.run(api.fetchPage(v3Request()))).records).toHaveLength(1);
+    }
+    expect(api.endpoints()[0]?.retries).toBe(10);
   });
 });
 
@@ -76,5 +86,13 @@ describe('an outage', () => {
     await time.run(Promise.allSettled([1, 2, 3, 4].map(() => api.fetchPage(v3Request()))));
     nock(V4).get(V4_PATH).times(2).reply(500).get(V4_PATH).reply(200, V4_PAGE);
     expect((await time.run(api.fetchPage(v4Request()))).records).toHaveLength(1);
+  });
+
+  it('is not amplified: what is retried is bounded by the successes', async () => {
+    const { api, time } = createMockedApi({ endpoint: { concurrency: 2 } });
+    nock(V3).persist().get(V3_PATH).reply(503, 'down');
+    await time.run(Promise.allSettled(Array.from({ length: 20 }, () => api.fetchPage(v3Request()))));
+    // Each request once, and two rounds of three retries.
+    expect(api.endpoints()[0]).toMatchObject({ requests: 26, retries: 6 });
   });
 });
