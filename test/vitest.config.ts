@@ -37,11 +37,11 @@ function hasSize(file: string, size: 'full' | 'soak'): boolean {
   return text.includes('/campaign.js') && new RegExp(`\\b${size}: |campaignCases\\(`).test(text);
 }
 
-/** Whether this run has tests that spawn the built program; file names on the command line narrow a run. */
-function spawnsProgram(files: readonly string[]): boolean {
+/** Whether a test of this run imports a support file; file names on the command line narrow a run. */
+function imports(files: readonly string[], support: string): boolean {
   const names = process.argv.slice(2).filter((word) => word.includes('.test.ts') || word.endsWith('/'));
   const selected = files.filter((file) => names.length === 0 || names.some((name) => file.includes(name)));
-  return selected.some((file) => readFileSync(join(ROOT, file), 'utf8').includes('spawn-cli'));
+  return selected.some((file) => readFileSync(join(ROOT, file), 'utf8').includes(support));
 }
 
 const files = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
@@ -59,7 +59,10 @@ export default defineConfig({
   test: {
     root: ROOT,
     include: files,
-    globalSetup: spawnsProgram(files) ? ['test/support/build-program.ts'] : [],
+    globalSetup: [
+      ...(imports(files, 'spawn-cli') ? ['test/support/build-program.ts'] : []),
+      ...(imports(files, 'support/servers') ? ['test/apply/support/launch-servers.ts'] : []),
+    ],
     testTimeout: TIMEOUT_MS[CAMPAIGN_SIZE],
     hookTimeout: 120_000,
     // Other programs on a machine of CI can make a test of time fail once.

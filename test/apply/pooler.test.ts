@@ -10,20 +10,16 @@ import { openTable } from '../../src/apply/tables.js';
 import { undoTable } from '../../src/apply/undo-columns.js';
 import { fillTable, loadTable } from '../../src/apply/write-columns.js';
 import { CONNECTION, CYCLE, fakeRemap, id } from './support/scene.js';
-import { startPgBouncer, startPostgres, type TestServer } from './support/servers.js';
+import { startPgBouncer, testServer } from './support/servers.js';
 
-let server: TestServer | null = null;
+const server = testServer('PostgreSQL');
 let pooler: Awaited<ReturnType<typeof startPgBouncer>> = null;
 const remap = fakeRemap(CYCLE);
 
 beforeAll(async () => {
-  server = await startPostgres();
   pooler = server === null ? null : await startPgBouncer(server, 4);
 }, 60_000);
-afterAll(async () => {
-  await pooler?.stop();
-  await server?.stop();
-});
+afterAll(() => pooler?.stop());
 
 async function use<T>(url: string, work: (db: Database) => Promise<T>): Promise<T> {
   const db = await openPostgres({ ...CONNECTION, url, name: 'DB', tls: 'verified', mode: 'write' });
@@ -56,16 +52,14 @@ async function readSessions(url: string): Promise<string[]> {
   return [...new Set(settings)];
 }
 
-it('works through a pooler in transaction mode, and changes no session of it', {
-  timeout: 60_000,
-}, async (context) => {
+it('works through a pooler in transaction mode, and changes no session of it', async (context) => {
   if (server === null || pooler === null) return context.skip();
-  const direct = await server.createDatabase('shop');
+  const direct = await server.createDatabase();
   await server.run(
     direct,
     'create table o(id int primary key, item int); insert into o values (1, 20), (2, 30), (3, 40)',
   );
-  const url = `postgres://postgres:x@127.0.0.1:${pooler.port}/shop?pgbouncer=true`;
+  const url = `postgres://postgres:x@127.0.0.1:${pooler.port}${new URL(direct).pathname}?pgbouncer=true`;
   const plain = url.replace(/\?.*/, '');
   const before = await readSessions(plain);
   expect(before).toHaveLength(1);
@@ -92,10 +86,9 @@ it('works through a pooler in transaction mode, and changes no session of it', {
 
 it.each(['?schema=tenant&connection_limit=5', '?options=-c%20search_path%3Dtenant'])(
   'writes the table that %s names, and no other',
-  { timeout: 60_000 },
   async (parameters) => {
     if (server === null) return;
-    const url = await server.createDatabase('tenants');
+    const url = await server.createDatabase();
     const table = (schema: string) =>
       `create table ${schema}.o(id int primary key, item int); insert into ${schema}.o values (1, 20), (2, 30)`;
     await server.run(url, `create schema tenant; ${table('public')}; ${table('tenant')}`);
@@ -111,9 +104,7 @@ it.each(['?schema=tenant&connection_limit=5', '?options=-c%20search_path%3Dtenan
   },
 );
 
-it('says what a database without an encoding is, where it cannot be read exactly', {
-  timeout: 60_000,
-}, async (context) => {
+it('says what a database without an encoding is, where it cannot be read exactly', async (context) => {
   if (server === null) return context.skip();
   const url = await server.createDatabase('old', "encoding 'SQL_ASCII' template template0");
   await server.run(
@@ -128,9 +119,9 @@ it('says what a database without an encoding is, where it cannot be read exactly
   });
 });
 
-it('moves ids between partitions, and keeps unique keys', { timeout: 60_000 }, async (context) => {
+it('moves ids between partitions, and keeps unique keys', async (context) => {
   if (server === null) return context.skip();
-  const url = await server.createDatabase('parts');
+  const url = await server.createDatabase();
   await server.run(
     url,
     `create table o(id int, item int, unique (item)) partition by range (item);

@@ -1,84 +1,175 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { Sqlite } from '../../src/store/sqlite.js';
+import { must } from '../../src/text/at.js';
 import { ITEMS, openJob } from './support/job.js';
-import { dumpOf, execute, rowsOf } from './support/scene.js';
+import { makeFile, type Shop, sqliteShop } from './support/scene.js';
+import { serverShop, testServer } from './support/servers.js';
 
-const SQL = `create table o(id integer primary key, item integer unique, name text);
+const SQL = `create table o(id int primary key, item int, name varchar(20), unique (item));
   insert into o values (1, 31, 'a'), (2, 38, 'b'), (3, 45, 'c'), (4, null, 'd')`;
-const IDS = ['--table', 'o', '--ids', 'item=payments/items'] as const;
 
-async function openPrinted(sql: string, ...flags: readonly string[]) {
-  const job = await openJob(ITEMS);
-  const shop = job.file('shop.db');
-  new Sqlite(shop).exec(sql).close();
-  const printed = await job.run('apply', 'sql', 'sqlite', 'shop.db', ...IDS, '--output', 'sql', ...flags);
-  const sqlite = (name: string) =>
-    execFileSync('sqlite3', [shop], {
-      input: readFileSync(job.file(`sql/${name}.sql`)),
-      stdio: 'pipe',
-    }).toString();
-  return { ...job, shop, code: printed.code, sqlite };
+/** A user's database, and its own client, which runs a script. */
+interface Place {
+  readonly shop: Shop;
+  readonly address: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly runScript: (script: string) => string;
 }
 
-describe('apply sql', () => {
-  it('prints what the shell of SQLite runs from write to undo, and the commands understand it', async () => {
-    const { shop, sqlite, run, code } = await openPrinted(SQL);
-    expect(code).toBe(0);
-    const before = dumpOf(shop);
-    expect(() => sqlite('switch')).toThrow();
-    sqlite('write');
-    expect(rowsOf(shop, 'select item_v4 from o order by id').flat()).toEqual([48, 47, 46, null]);
-    expect((await run('apply', 'check', 'shop.db')).code).toBe(0);
-    expect(sqlite('check').split('\n').slice(0, 2)).toEqual(['mapped|3|0', 'null|1|0']);
-    sqlite('switch');
-    expect(() => sqlite('switch')).toThrow();
-    expect(rowsOf(shop, 'select item from o order by id').flat()).toEqual([48, 47, 46, null]);
-    expect((await run('apply', 'check', 'shop.db')).code).toBe(0);
-    sqlite('undo');
-    expect(dumpOf(shop)).toBe(before);
-  });
+function openSqlitePlace(): Place {
+  const file = makeFile('');
+  const runScript = (input: string) => execFileSync('sqlite3', [file], { input, stdio: 'pipe' }).toString();
+  return { shop: sqliteShop(file), address: file, env: {}, runScript };
+}
 
-  it('refuses to switch rows that came since, and leaves the data as they were', async () => {
-    const { shop, sqlite } = await openPrinted(SQL);
-    sqlite('write');
-    execute(shop, 'insert into o(id, item) values (5, 7)');
-    const before = dumpOf(shop);
-    expect(() => sqlite('switch')).toThrow();
-    expect(dumpOf(shop)).toBe(before);
-  });
+const CLIENTS = [
+  ['sqlite3', 'sqlite', null],
+  ['psql', 'postgres', testServer('PostgreSQL')],
+  ['mariadb', 'mysql', testServer('MariaDB')],
+  ['mysql', 'mysql', testServer('MySQL')],
+] as const;
 
-  it('changes nothing where a trigger keeps the ids', async () => {
-    const freeze =
-      'create trigger freeze after update on o when new.item <> old.item begin update o set item = old.item where id = new.id; end';
-    const { shop, sqlite } = await openPrinted(`${SQL.replace(' unique', '')}; ${freeze}`);
-    const before = dumpOf(shop);
-    sqlite('write');
-    const refuses = (name: string) => {
-      const unchanged = dumpOf(shop);
-      expect(() => sqlite(name)).toThrow();
-      expect(dumpOf(shop)).toBe(unchanged);
+const FREEZE = {
+  sqlite: [
+    'create trigger keep_ids after update on o when new.item <> old.item begin update o set item = old.item where id = new.id; end',
+    'drop trigger keep_ids',
+  ],
+  postgres: [
+    `create function keep() returns trigger language plpgsql as $$ begin new.item := old.item; return new; end $$;
+     create trigger keep_ids before update on o for each row execute function keep()`,
+    'drop trigger keep_ids on o; drop function keep',
+  ],
+  mysql: [
+    'create trigger keep_ids before update on o for each row set new.item = old.item',
+    'drop trigger keep_ids',
+  ],
+} as const;
+
+describe.each(CLIENTS)('apply sql for %s', (client, dialect, server) => {
+  const isMissing = client !== 'sqlite3' && server === null;
+  const test = it.skipIf(isMissing);
+
+  async function openPlace(): Promise<Place> {
+    if (client === 'sqlite3') return openSqlitePlace();
+    const found = must(server, 'server');
+    const url = await found.createDatabase();
+    const runScript = (script: string) => found.client(url, script);
+    return { shop: serverShop(found, url), address: 'SHOP', env: { SHOP: url }, runScript };
+  }
+
+  async function openPrinted(sql: string, ...flags: readonly string[]) {
+    const { shop, address, env, runScript } = await openPlace();
+    await shop.run(sql);
+    const job = await openJob(ITEMS, {}, env);
+    const ids = ['--table', 'o', '--ids', 'item=payments/items'];
+    const { code } = await job.run('apply', 'sql', dialect, address, ...ids, '--output', 'sql', ...flags);
+    const script = (name: string) => runScript(readFileSync(job.file(`sql/${name}.sql`), 'utf8'));
+    /** The client stops at an error, and nothing has changed. */
+    const refuse = async (name: string) => {
+      const unchanged = await shop.dump();
+      expect(() => script(name), name).toThrow();
+      expect(await shop.dump(), name).toBe(unchanged);
     };
-    refuses('switch');
-    execute(shop, 'drop trigger freeze');
-    sqlite('switch');
-    execute(shop, freeze);
-    refuses('undo');
-    execute(shop, 'drop trigger freeze');
-    sqlite('undo');
-    execute(shop, freeze);
-    expect(dumpOf(shop)).toBe(before);
+    const counts = () =>
+      script('check')
+        .trim()
+        .split('\n')
+        .map((line) => line.split(/[|\t]/).slice(0, 2).join(' '))
+        .sort();
+    const check = async () => (await job.run('apply', 'check', address)).code;
+    const items = async () => (await shop.run('select item from o order by id')).flat();
+    return { shop, code, script, refuse, counts, check, items };
+  }
+
+  test('runs from write to undo with ids that swap, and the commands understand it', async () => {
+    const { shop, code, script, refuse, counts, check, items } = await openPrinted(SQL);
+    expect(code).toBe(0);
+    const before = await shop.dump();
+    await refuse('switch');
+    script('write');
+    expect((await shop.run('select item_v4 from o order by id')).flat()).toEqual(['48', '47', '46', null]);
+    expect(await check()).toBe(0);
+    expect(counts()).toEqual(expect.arrayContaining(['mapped 3', 'null 1']));
+    await refuse('write');
+    script('switch');
+    await refuse('switch');
+    await refuse('write');
+    expect(await items()).toEqual(['48', '47', '46', null]);
+    expect(await check()).toBe(0);
+    script('undo');
+    expect(await shop.dump()).toBe(before);
+    await refuse('undo');
+    script('write');
+    script('undo');
+    expect(await shop.dump()).toBe(before);
   });
 
-  it('refuses ids without a V4 id, and empties them on request', async () => {
-    expect((await openPrinted(`${SQL}, (5, 60, 'e')`)).code).toBe(1);
-    const kept = await openPrinted(`${SQL}, (5, 60, 'e')`, '--partial');
-    kept.sqlite('write');
-    expect(() => kept.sqlite('switch')).toThrow();
-    const emptied = await openPrinted(`${SQL}, (5, 60, 'e')`, '--partial', '--empty');
-    emptied.sqlite('write');
-    emptied.sqlite('switch');
-    expect(rowsOf(emptied.shop, 'select item, item_v3 from o where id = 5')).toEqual([[null, 60]]);
+  test('swaps ids under the unique key', async () => {
+    // 2 becomes 45, and 45 becomes 46.
+    const { script, items } = await openPrinted(
+      'create table o(id int primary key, item int unique); insert into o values (1, 2), (2, 45), (3, 46)',
+    );
+    script('write');
+    script('switch');
+    expect(await items()).toEqual(['45', '46', '53']);
+    script('undo');
+    expect(await items()).toEqual(['2', '45', '46']);
+  });
+
+  test('refuses to switch rows that came since', async () => {
+    const { shop, script, refuse } = await openPrinted(SQL);
+    script('write');
+    await shop.run('insert into o(id, item) values (5, 7)');
+    await refuse('switch');
+  });
+
+  test('changes nothing where a trigger keeps the ids', async () => {
+    const [freeze, thaw] = FREEZE[dialect];
+    const { shop, script, refuse, items } = await openPrinted(
+      `${SQL.replace(', unique (item)', '')}; ${freeze}`,
+    );
+    script('write');
+    await refuse('switch');
+    await shop.run(thaw);
+    script('switch');
+    await shop.run(freeze);
+    await refuse('undo');
+    await shop.run(thaw);
+    script('undo');
+    expect(await items()).toEqual(['31', '38', '45', null]);
+  });
+
+  test('refuses ids without a V4 id, and empties them on request', async () => {
+    const more = `${SQL}, (5, 60, 'e')`;
+    expect((await openPrinted(more)).code).toBe(1);
+    const kept = await openPrinted(more, '--partial');
+    kept.script('write');
+    await kept.refuse('switch');
+    const emptied = await openPrinted(more, '--partial', '--empty');
+    const before = await emptied.shop.dump();
+    emptied.script('write');
+    emptied.script('switch');
+    expect(await emptied.shop.run('select item, item_v3 from o where id = 5')).toEqual([[null, '60']]);
+    emptied.script('undo');
+    expect(await emptied.shop.dump()).toBe(before);
+  });
+
+  test('takes texts with quotes, backslashes and control characters', async () => {
+    const text = (bytes: string) =>
+      dialect === 'postgres'
+        ? `convert_from('\\x${bytes}', 'UTF8')`
+        : `cast(x'${bytes}' as ${dialect === 'mysql' ? 'char' : 'text'})`;
+    const texts = ['27612762', '5c', '5c27', '610a62', '090d', '2d2d20', '2573', '3b', 'c3a9', '24245c245c'];
+    const { shop, script, counts } = await openPrinted(
+      `create table o(id int primary key, item varchar(40));
+       insert into o values (0, '31'), ${texts.map((bytes, at) => `(${at + 1}, ${text(bytes)})`).join(', ')}`,
+      '--partial',
+    );
+    const before = await shop.dump();
+    script('write');
+    expect(counts()).toEqual(expect.arrayContaining(['mapped 1', `unknown/not_a_number ${texts.length}`]));
+    script('undo');
+    expect(await shop.dump()).toBe(before);
   });
 });

@@ -89,64 +89,94 @@ export function dumpOf(file: string): string {
 }
 
 /** The commands on one table, in process. */
-export interface Scene {
-  readonly file: string;
+export interface Commands {
   readonly write: (remap?: RemapIds) => Promise<unknown>;
   readonly check: (remap?: RemapIds | null) => ReturnType<typeof checkTable>;
   readonly switch: (isEmptying?: boolean) => ReturnType<typeof switchTable>;
   readonly undo: () => ReturnType<typeof undoTable>;
 }
 
-export interface SceneOptions {
-  readonly sql: string;
+export interface CommandOptions {
   readonly ids?: readonly IdColumn[];
   readonly map?: FakeMap;
   readonly table?: string;
   readonly wrap?: (db: Database) => Database;
-  readonly file?: string;
 }
 
-export function openScene({
-  sql,
-  ids = [id()],
-  map = CYCLE,
-  table = 'o',
-  wrap = (db) => db,
-  file = makeFile(sql),
-}: SceneOptions): Scene {
+/** The commands on a table of a database that is opened for each of them. */
+export function commandsOn(
+  open: () => Promise<Database>,
+  { ids = [id()], map = CYCLE, table = 'o', wrap = (db) => db }: CommandOptions = {},
+): Commands {
   const remap = fakeRemap(map);
   const use = async <T>(work: (db: Database) => Promise<T>): Promise<T> => {
-    const db = openSqlite(file, 'write', CONNECTION);
+    const db = await open();
     try {
       return await work(wrap(db));
     } finally {
       await db.close();
     }
   };
-  const written = async <T>(
-    work: (opened: Awaited<ReturnType<typeof openTable>>) => Promise<T[]>,
-  ): Promise<T[]> =>
-    use(async (db) => {
-      const results: T[] = [];
-      for (const opened of await openWrittenTables(db, null)) results.push(...(await work(opened)));
-      return results;
-    });
+  type Work<T> = (opened: Awaited<ReturnType<typeof openTable>>) => Promise<T[]>;
+  const eachWritten = async <T>(db: Database, work: Work<T>): Promise<T[]> => {
+    const results: T[] = [];
+    for (const opened of await openWrittenTables(db, null)) results.push(...(await work(opened)));
+    return results;
+  };
   return {
-    file,
     write: (given = remap) =>
       use(async (db) => {
-        const opened = await openTable(db, { name: 'o', table, ids });
+        const opened = await openTable(db, { name: table, table, ids });
         const loaded = await loadTable(opened, given, () => {});
         return fillTable(opened, given, loaded);
       }),
-    check: (given = remap) => written((opened) => checkTable(opened, given)),
-    switch: (isEmptying = false) => written((opened) => switchTable(opened, isEmptying)),
+    check: (given = remap) => use((db) => eachWritten(db, (opened) => checkTable(opened, given))),
+    switch: (isEmptying = false) => use((db) => eachWritten(db, (opened) => switchTable(opened, isEmptying))),
     undo: () =>
       use(async (db) => {
-        const results: Awaited<ReturnType<typeof undoTable>> = [];
-        for (const opened of await openWrittenTables(db, null)) results.push(...(await undoTable(opened)));
+        const results = await eachWritten(db, undoTable);
         await dropEmptyStates(db);
         return results;
       }),
+  };
+}
+
+export interface Scene extends Commands {
+  readonly file: string;
+}
+
+/** The commands on a table of a SQLite file. */
+export function openScene({
+  sql,
+  file = makeFile(sql),
+  ...options
+}: CommandOptions & { readonly sql: string; readonly file?: string }): Scene {
+  return { file, ...commandsOn(async () => openSqlite(file, 'write', CONNECTION), options) };
+}
+
+export type Cells = readonly (string | null)[];
+
+/** A database of a user, whatever its kind. */
+export interface Shop {
+  readonly kind: Database['kind'];
+  open(): Promise<Database>;
+  /** Runs statements of the user's program; returns the rows of the last one as text. */
+  run(sql: string): Promise<Cells[]>;
+  /** All tables with their rows, to compare before and after. */
+  dump(): Promise<string>;
+}
+
+export function sqliteShop(file: string): Shop {
+  return {
+    kind: 'sqlite',
+    open: async () => openSqlite(file, 'write', CONNECTION),
+    run: async (sql) => {
+      if (!/^select\b/i.test(sql)) {
+        execute(file, sql);
+        return [];
+      }
+      return rowsOf(file, sql).map((row) => row.map((cell) => (cell === null ? null : String(cell))));
+    },
+    dump: async () => dumpOf(file),
   };
 }
