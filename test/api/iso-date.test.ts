@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseIsoDate } from '../../src/api/iso-date.js';
+import { campaignSize } from '../support/campaign.js';
 
 function parse(text: string): number | null {
   const ms = parseIsoDate(text);
@@ -110,7 +111,7 @@ describe('dates of records', () => {
     });
     fc.assert(
       fc.property(instant, (date) => parse(date.toISOString()) === date.getTime()),
-      { numRuns: 2000 },
+      { numRuns: campaignSize({ small: 300, full: 3000 }) },
     );
   });
 
@@ -123,7 +124,7 @@ describe('dates of records', () => {
         const isReal = !Number.isNaN(instant.getTime()) && instant.toISOString().startsWith(text);
         expect(parse(text)).toBe(isReal ? instant.getTime() : null);
       }),
-      { numRuns: 5000 },
+      { numRuns: campaignSize({ small: 500, full: 5000 }) },
     );
   });
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { scrubber } from '../../src/api/scrub.js';
+import { campaignSize } from '../support/campaign.js';
 
 const KEY = 'sk_live/+a"b&c<d>=42';
 
@@ -63,6 +64,7 @@ describe('scrub', () => {
           secret,
         );
       }),
+      { numRuns: campaignSize({ small: 20, full: 500 }) },
     );
   });
 });

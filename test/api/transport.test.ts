@@ -10,8 +10,8 @@ import { answer, chunkedAnswer, RawServer } from './support/raw-server.js';
 import { cleanups, serve } from './support/serve.js';
 import { createTestApi, failureOf, V3_KEY, V3_PAGE, v3Request, v4Request } from './support/test-api.js';
 
-/** Three large answers at once, so often. */
-const ROUNDS = campaignSize({ small: 2, full: 4 });
+/** Three answers of so many records at once, so often. */
+const [ROUNDS, RECORDS] = campaignSize({ small: [1, 3000], full: [4, 12_000] });
 const GZIP = ['Content-Encoding: gzip'];
 const ZIPPED = gzipSync(V3_PAGE);
 /** A chunked answer whose chunks hold `size` bytes. */
@@ -60,7 +60,7 @@ describe('a whole answer', () => {
   ])('of many reads is whole, %s, beside others on its connection', async (_name, wrap) => {
     const body = (count: number) => {
       const records = Array.from(
-        { length: 12_000 },
+        { length: RECORDS },
         (_, at) => `{"svc_id":${count * 100_000 + at},"svc_company_id":2,"platform_id":"p${at}"}`,
       );
       return Buffer.from(`{"data":[${records.join(',')}],"next":null}`);
@@ -73,7 +73,7 @@ describe('a whole answer', () => {
       for (const { records } of pages) {
         const first = Math.trunc(Number(records[0]?.svcId) / 100_000) * 100_000;
         expect(records.map(({ svcId }) => svcId)).toEqual(
-          Array.from({ length: 12_000 }, (_, at) => first + at),
+          Array.from({ length: RECORDS }, (_, at) => first + at),
         );
       }
     }
