@@ -1,73 +1,98 @@
-import type { Api } from '../api/client.js';
-import type { OnProgress } from '../domain.js';
-import { checkClocks, checkHosts, checkPages, checkV3 } from './doctor-hosts.js';
-import { checkConfig, checkDatabase, checkDisk, checkKeys, type LocalFacts } from './doctor-local.js';
-import { checkCompanies, checkDeleted, checkModels, checkNames } from './doctor-v4.js';
-import { type Correction, collectFindings, type Finding, type Findings, judgeFindings } from './finding.js';
-import { type RemoteFacts, sampleLists } from './sample-lists.js';
+import { createApi } from '../api/client.js';
+import { listSecrets, loadKeys } from '../config/api-keys.js';
+import type { Config } from '../config/config.js';
+import type { Env, OnProgress } from '../domain.js';
+import { orError, SvcError } from '../errors.js';
+import { checkConfig, checkDatabase, checkDisk, checkKeys } from './doctor-local.js';
+import { checkNames } from './doctor-names.js';
+import {
+  checkClocks,
+  checkCompanies,
+  checkDeleted,
+  checkHosts,
+  checkLists,
+  checkPages,
+} from './doctor-remote.js';
+import { type Correction, type Finding, failure, PROBLEM_CODES } from './finding.js';
+import { sampleLists } from './sample-lists.js';
+
+export interface DoctorOptions {
+  readonly config: () => Promise<Config>;
+  readonly env: Env;
+  readonly signal: AbortSignal;
+  readonly onProgress: OnProgress;
+}
 
 export interface Diagnosis {
   readonly schemaVersion: 1;
   readonly ready: boolean;
   readonly exitCode: number;
-  readonly findings: readonly Finding[];
-  /** Settings to change, as they belong into the configuration. */
+  readonly findings: readonly (Omit<Finding, 'correction'> & { readonly area: string })[];
   readonly corrections: readonly Correction[];
 }
 
-const LOCAL_CHECKS: readonly (readonly [
+type Check<Facts> = readonly [
   area: string,
-  check: (facts: LocalFacts, findings: Findings) => void,
-])[] = [
+  check: (facts: Facts) => Iterable<Finding> | AsyncIterable<Finding>,
+];
+type Checked = Finding & { readonly area: string };
+
+const LOCAL_CHECKS = [
   ['configuration', checkConfig],
   ['keys', checkKeys],
   ['database', checkDatabase],
   ['disk', checkDisk],
-];
+] as const;
 
-const REMOTE_CHECKS: readonly (readonly [
-  area: string,
-  check: (facts: RemoteFacts, findings: Findings) => void | Promise<void>,
-])[] = [
+const REMOTE_CHECKS = [
   ['hosts', checkHosts],
-  ['V3', checkV3],
+  ['lists', checkLists],
   ['V4 companies', checkCompanies],
-  ['V4 models', checkModels],
   ['V4 models', checkNames],
   ['page size', checkPages],
   ['deleted records', checkDeleted],
   ['clock', checkClocks],
-];
+] as const;
 
-/**
- * Checks everything that a migration needs. Writes nothing.
- *
- * @param openApi makes the client; its keys may be missing for some endpoints
- */
-export async function diagnose(
-  local: LocalFacts,
-  openApi: () => Api,
-  onProgress: OnProgress,
-): Promise<Diagnosis> {
-  const findings: Finding[] = [];
-  const corrections: Correction[] = [];
-  for (const [area, check] of LOCAL_CHECKS) check(local, collectFindings(area, findings, corrections));
-  const api = openApi();
+/** Checks everything that a migration needs. Writes nothing. Without all keys, nothing is requested. */
+export async function diagnose(options: DoctorOptions): Promise<Diagnosis> {
+  const { env, onProgress } = options;
+  const config = await orError(options.config);
+  if (config instanceof SvcError) return buildDiagnosis([{ area: 'configuration', ...failure(config) }]);
+  const findings = await runChecks(LOCAL_CHECKS, { config, env }, onProgress);
+  const keys = await orError(() => loadKeys(config, env));
+  if (keys instanceof SvcError) return buildDiagnosis(findings);
+  const api = createApi({ ...options, config, keys, secrets: await listSecrets(config, env) });
   try {
     onProgress({ kind: 'step', name: 'ask for samples', done: 0, total: null });
-    const samples = await sampleLists(local, api);
-    const facts: RemoteFacts = { config: local.config, api, samples };
-    for (const [area, check] of REMOTE_CHECKS) {
-      onProgress({ kind: 'step', name: area, done: 0, total: null });
-      await check(facts, collectFindings(area, findings, corrections));
-    }
+    const facts = { config, api, ...(await sampleLists(config, api)) };
+    findings.push(...(await runChecks(REMOTE_CHECKS, facts, onProgress)));
   } finally {
     await api.close();
   }
-  return buildDiagnosis(findings, corrections);
+  return buildDiagnosis(findings);
 }
 
-export function buildDiagnosis(findings: readonly Finding[], corrections: readonly Correction[]): Diagnosis {
-  const exitCode = judgeFindings(findings);
-  return { schemaVersion: 1, ready: exitCode === 0, exitCode, findings, corrections };
+async function runChecks<Facts>(
+  checks: readonly Check<Facts>[],
+  facts: Facts,
+  onProgress: OnProgress,
+): Promise<Checked[]> {
+  const findings: Checked[] = [];
+  for (const [area, check] of checks) {
+    onProgress({ kind: 'step', name: area, done: 0, total: null });
+    for await (const finding of check(facts)) findings.push({ area, ...finding });
+  }
+  return findings;
+}
+
+function buildDiagnosis(checked: readonly Checked[]): Diagnosis {
+  const exitCode = PROBLEM_CODES.find((code) => checked.some((finding) => finding.exitCode === code)) ?? 0;
+  return {
+    schemaVersion: 1,
+    ready: exitCode === 0,
+    exitCode,
+    findings: checked.map(({ correction: _, ...finding }) => finding),
+    corrections: checked.flatMap(({ correction }) => correction ?? []),
+  };
 }

@@ -1,8 +1,15 @@
+import type { SvcError } from '../errors.js';
+
+/** A setting to change: its path in the configuration and its value. */
+export interface Correction {
+  readonly path: readonly string[];
+  readonly value: unknown;
+}
+
 /** One thing that `doctor` found. */
 export interface Finding {
   /** `problem`: not ready until it is fixed. */
   readonly level: 'ok' | 'note' | 'warning' | 'problem';
-  readonly area: string;
   /** Stable, for programs. */
   readonly code: string;
   readonly text: string;
@@ -10,48 +17,40 @@ export interface Finding {
   readonly fix: string | null;
   /** For problems: the exit code of the kind of problem. */
   readonly exitCode: ProblemCode | null;
+  readonly correction: Correction | null;
 }
 
-/** 2 configuration, 3 key refused, 4 network, 5 V4 not ready, 6 this machine. */
-export type ProblemCode = 2 | 3 | 4 | 5 | 6;
+/** Of several, the first decides: 3 key refused, 2 configuration, 6 this machine, 4 network, 5 V4 not ready. */
+export const PROBLEM_CODES = [3, 2, 6, 4, 5] as const;
+export type ProblemCode = (typeof PROBLEM_CODES)[number];
 
-/** A setting that the answers of the services correct. */
-export interface Correction {
-  /** Its path in the configuration. */
-  readonly path: readonly string[];
-  readonly value: unknown;
+const PLAIN = { fix: null, exitCode: null, correction: null } as const;
+
+export function ok(code: string, text: string): Finding {
+  return { ...PLAIN, level: 'ok', code, text };
 }
 
-export interface Findings {
-  ok(code: string, text: string): void;
-  note(code: string, text: string, fix?: string): void;
-  warning(code: string, text: string, fix: string): void;
-  problem(code: string, exitCode: ProblemCode, text: string, fix: string): void;
-  correct(path: readonly string[], value: unknown): void;
+export function note(code: string, text: string, correction: Correction | null = null): Finding {
+  return { ...PLAIN, level: 'note', code, text, correction };
 }
 
-export function collectFindings(area: string, findings: Finding[], corrections: Correction[]): Findings {
-  const add = (
-    level: Finding['level'],
-    code: string,
-    text: string,
-    fix: string | null,
-    exitCode: ProblemCode | null,
-  ) => void findings.push({ level, area, code, text, fix, exitCode });
-  return {
-    ok: (code, text) => add('ok', code, text, null, null),
-    note: (code, text, fix) => add('note', code, text, fix ?? null, null),
-    warning: (code, text, fix) => add('warning', code, text, fix, null),
-    problem: (code, exitCode, text, fix) => add('problem', code, text, fix, exitCode),
-    correct: (path, value) => void corrections.push({ path, value }),
-  };
+export function warning(code: string, text: string, fix: string): Finding {
+  return { ...PLAIN, level: 'warning', code, text, fix };
 }
 
-/** Exit codes by precedence, if there are several kinds of problems. */
-const PRECEDENCE = [3, 2, 6, 4, 5] as const satisfies readonly ProblemCode[];
+export function problem(
+  code: string,
+  exitCode: ProblemCode,
+  text: string,
+  fix: string,
+  correction: Correction | null = null,
+): Finding {
+  return { level: 'problem', code, text, fix, exitCode, correction };
+}
 
-/** 0 without a problem. */
-export function judgeFindings(findings: readonly Finding[]): 0 | ProblemCode {
-  const codes = new Set(findings.map(({ exitCode }) => exitCode));
-  return PRECEDENCE.find((code) => codes.has(code)) ?? 0;
+export function failure({ code, exitCode, message, hint }: SvcError): Finding {
+  // After all attempts, a wrong answer means another server at that address, or a configuration that does not fit.
+  const isSettings = code === 'bad_response' || code === 'http_status';
+  const ownCode = isSettings ? 2 : PROBLEM_CODES.find((number) => number === exitCode);
+  return problem(code, ownCode ?? 4, message, hint ?? 'Check the configuration and the network.');
 }

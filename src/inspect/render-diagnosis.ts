@@ -1,4 +1,4 @@
-import { escapeUnseen } from '../text/escape.js';
+import { escapeLines, escapeUnseen } from '../text/escape.js';
 import { wrapLines } from '../text/wrap.js';
 import type { Diagnosis } from './doctor.js';
 import type { Correction, Finding } from './finding.js';
@@ -10,48 +10,30 @@ const MARKS: Readonly<Record<Finding['level'], string>> = {
   problem: 'PROBLEM',
 };
 
-/** @param next what to run if everything is ready */
-export function renderDiagnosis(diagnosis: Diagnosis, next: string, width: number): string {
-  const { findings, corrections, ready } = diagnosis;
-  const areas = [...new Set(findings.map(({ area }) => area))];
-  const lines = areas.flatMap((area) => [
-    area,
-    ...findings.filter((finding) => finding.area === area).flatMap(describeFinding),
-  ]);
-  const paste = renderPaste(corrections);
-  const end = [
-    ready ? 'READY' : 'NOT READY',
-    `Next: ${ready ? next : paste === '' ? 'svc-migrate doctor' : 'paste these lines into the configuration, then svc-migrate doctor'}`,
-  ];
-  return wrapLines(lines, width) + paste + wrapLines(end, width);
-}
-
-function describeFinding({ level, text, fix }: Finding): string[] {
-  return [
+export function renderDiagnosis({ findings, corrections, ready }: Diagnosis, width: number): string {
+  const lines = findings.flatMap(({ area, level, text, fix }, index) => [
+    ...(findings[index - 1]?.area === area ? [] : [area]),
     `  ${MARKS[level]} ${escapeUnseen(text)}`,
-    ...(fix === null || level === 'ok' ? [] : [`          → ${escapeUnseen(fix)}`]),
-  ];
+    ...(fix === null ? [] : [`          → ${escapeUnseen(fix)}`]),
+  ]);
+  const toDo = `${corrections.length === 0 ? 'mend each PROBLEM' : 'mend each PROBLEM, paste these lines'}, then svc-migrate doctor`;
+  const verdict = [ready ? 'READY' : 'NOT READY', `Next: ${ready ? 'svc-migrate run' : toDo}`];
+  return wrapLines(lines, width) + renderPaste(corrections) + wrapLines(verdict, width);
 }
 
-/** Lines to paste into the configuration: for each setting, where it belongs and its member. */
+/** Each setting to change: its place in the configuration, and its line. */
 function renderPaste(corrections: readonly Correction[]): string {
   if (corrections.length === 0) return '';
   const blocks = corrections.map(({ path, value }) => {
-    const [name = '', ...parents] = path.toReversed();
-    const place =
-      parents.length === 0
-        ? ''
-        : `  // in ${parents
-            .toReversed()
-            .map((parent) => JSON.stringify(parent))
-            .join(' > ')}\n`;
-    return `${place}  ${JSON.stringify(name)}: ${renderValue(value)},\n`;
+    const names = path.map((name) => JSON.stringify(name));
+    const place = names.length === 1 ? '' : `  // in ${names.slice(0, -1).join(' > ')}\n`;
+    return `${place}  ${names.at(-1)}: ${renderValue(value)},\n`;
   });
-  return `\nTo paste into the configuration:\n${blocks.join('')}\n`;
+  return `\nTo paste into the configuration:\n${escapeLines(blocks.join(''))}\n`;
 }
 
 /** One item of a list a line. */
 function renderValue(value: unknown): string {
-  if (!Array.isArray(value)) return escapeUnseen(JSON.stringify(value));
-  return `[\n${value.map((item) => `    ${escapeUnseen(JSON.stringify(item))}`).join(',\n')}\n  ]`;
+  if (!Array.isArray(value)) return JSON.stringify(value);
+  return `[\n${value.map((item) => `    ${JSON.stringify(item)}`).join(',\n')}\n  ]`;
 }

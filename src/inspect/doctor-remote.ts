@@ -1,0 +1,229 @@
+import { describeCompany } from '../api/company-list.js';
+import type { Endpoint } from '../config/config.js';
+import type { Generation, ListPage } from '../domain.js';
+import { isNotFound, SvcError } from '../errors.js';
+import { at } from '../text/at.js';
+import { escapeUnseen } from '../text/escape.js';
+import { countOf, formatDuration, groupDigits } from '../text/numbers.js';
+import { type Finding, failure, note, ok, problem, warning } from './finding.js';
+import {
+  askList,
+  isRefused,
+  type ListAnswer,
+  type RemoteFacts,
+  type SampledList,
+  sizeOf,
+} from './sample-lists.js';
+
+function labelOf(region: string): string {
+  return region === '' ? 'V4' : region === 'default' ? 'V3' : `V3 ${region}`;
+}
+
+function listsOf({ lists }: RemoteFacts, region: string): SampledList[] {
+  return lists.filter(({ stream }) => stream.region === region);
+}
+
+/** Whether each address answers, and takes its key. */
+export function* checkHosts(facts: RemoteFacts): Generator<Finding> {
+  const { config, companyList } = facts;
+  for (const endpoint of [...config.v3.regions, config.v4]) {
+    const lists = listsOf(facts, endpoint.region).map(({ answer }) => answer);
+    yield judgeHost(
+      endpoint,
+      endpoint.region === '' && companyList !== null ? [companyList, ...lists] : lists,
+    );
+  }
+}
+
+function judgeHost({ baseUrl, keySource, region }: Endpoint, answers: readonly ListAnswer[]): Finding {
+  const label = labelOf(region);
+  const errors = answers.filter((answer) => answer instanceof SvcError);
+  if (errors.length < answers.length) {
+    return ok('key_accepted', `${label} at ${baseUrl} takes the key from ${keySource}.`);
+  }
+  const error = errors.find((answer) => !isNotFound(answer));
+  if (error !== undefined) return failure(error);
+  if (region === '') {
+    const fix = 'Check v4.baseUrl, or ask the operator whether V4 is switched on for you.';
+    return problem('v4_absent', 2, `V4 at ${baseUrl} answers 404.`, fix);
+  }
+  const text = `${label} at ${baseUrl} answers 404 to every model.`;
+  const fix = 'Check its baseUrl: requests go to {baseUrl}/{category}/{model}, so it often ends in /v3.';
+  const correction = { path: ['v3', 'regions', region, 'baseUrl'], value: `${baseUrl}/v3` };
+  return problem('v3_absent', 2, text, fix, baseUrl.endsWith('/v3') ? null : correction);
+}
+
+/** What is odd in the lists of endpoints that answer, once for each model. */
+export function* checkLists(facts: RemoteFacts): Generator<Finding> {
+  const { config } = facts;
+  for (const { region } of [...config.v3.regions, config.v4]) {
+    const lists = listsOf(facts, region);
+    if (lists.every(({ answer }) => answer instanceof SvcError)) continue;
+    yield judgeRecords(region, lists);
+    for (const { v3 } of config.models) {
+      const [finding] = lists.filter(({ pair }) => pair.v3 === v3).flatMap((list) => judgeList(list) ?? []);
+      if (finding !== undefined) yield finding;
+    }
+  }
+}
+
+function judgeRecords(region: string, lists: readonly SampledList[]): Finding {
+  const records = lists.reduce((sum, { answer }) => sum + sizeOf(answer), 0);
+  const text = `${labelOf(region)} counts ${countOf(records, 'record')} in ${countOf(lists.length, 'sampled list')}.`;
+  if (records > 0) return ok('records', text);
+  if (region === '') {
+    return problem('v4_empty', 5, text, 'Wait for the first sync: svc-migrate export v4 --wait.');
+  }
+  return warning('v3_empty', text, 'Check that address and key are those of your organization.');
+}
+
+/** Null if nothing is odd. Models that V4 does not have are reported with their near names. */
+function judgeList({ answer, pair, stream }: SampledList): Finding | null {
+  const name = `${labelOf(stream.region)} ${stream.region === '' ? pair.v4 : pair.v3}`;
+  if (isNotFound(answer)) {
+    const fix = 'Remove it from "models" if you do not use it; it counts as absent, not as empty.';
+    return stream.region === '' ? null : warning('v3_model_absent', `${name} does not exist (404).`, fix);
+  }
+  if (answer instanceof SvcError) return failure(answer);
+  const [first] = answer.rejected;
+  if (first === undefined || answer.records.length > 0) return null;
+  const text = `None of the sampled objects of ${name} can be taken as a record: ${first.reason}.`;
+  return problem('no_record_readable', 2, text, 'Check fieldPrefix and "children" in "models".');
+}
+
+/** How V4 lists companies. */
+export function* checkCompanies({ config, companyList }: RemoteFacts): Generator<Finding> {
+  if (companyList === null || companyList instanceof SvcError) return;
+  const { companies, next } = companyList;
+  if (companies.length === 0) {
+    const fix = 'Ask the operator whether the connections were copied.';
+    yield problem('v4_no_companies', 5, 'V4 lists no company.', fix);
+    return;
+  }
+  const { idField, fields } = describeCompany(at(companies, 0), { ...config, ...config.v4 });
+  const count = `${countOf(companies.length, 'company', 'companies')}${next === null ? '' : ' on the first page'}`;
+  const seen = escapeUnseen(fields.join(', '));
+  yield ok('v4_companies', `V4 lists ${count}, with the ids in ${idField}; fields seen: ${seen}.`);
+}
+
+/** Page sizes to try, up to the largest that the configuration accepts. */
+const PAGE_SIZES = [10_000, 5000, 2000, 1000, 500, 200, 100, 50, 10] as const;
+/** A page may take this part of the largest body that is read. */
+const BODY_SHARE = 0.25;
+
+/** The largest page that each generation sends. The regions of V3 have one setting. */
+export async function* checkPages(facts: RemoteFacts): AsyncGenerator<Finding> {
+  const { config } = facts;
+  for (const generation of ['v3', 'v4'] as const) {
+    const endpoints: readonly Endpoint[] = generation === 'v3' ? config.v3.regions : [config.v4];
+    const sizes: number[] = [];
+    for (const endpoint of endpoints) {
+      const probe = await probePageSize(facts, endpoint);
+      if (probe === null) continue;
+      yield probe.finding;
+      if (probe.size !== null) sizes.push(probe.size);
+    }
+    const size = Math.min(...sizes);
+    if (sizes.length > 0 && size !== at(endpoints, 0).pageSize) yield proposePageSize(generation, size);
+  }
+}
+
+function proposePageSize(generation: Generation, value: number): Finding {
+  const text = `Pages of ${groupDigits(value)} are the largest that ${generation.toUpperCase()} sends.`;
+  return note('page_size_proposed', text, { path: [generation, 'pageSize'], value });
+}
+
+interface PageProbe {
+  readonly finding: Finding;
+  /** The size to set; null if it is unknown. */
+  readonly size: number | null;
+}
+
+/** Requests pages, the largest first, until one is not refused. Null if no list has a record. */
+async function probePageSize(facts: RemoteFacts, endpoint: Endpoint): Promise<PageProbe | null> {
+  const { pageSize: wanted, region } = endpoint;
+  const list = longestOf(listsOf(facts, region));
+  if (list === null) return null;
+  const label = labelOf(region);
+  const { body, records } = list.page;
+  const most = (facts.config.http.maxBodyBytes * BODY_SHARE) / (body.length / Math.max(1, records.length));
+  const sizes = PAGE_SIZES.filter((size) => size < wanted || size <= most);
+  let refusal: SvcError | null = null;
+  for (const size of [...new Set([...sizes, wanted])].sort((a, b) => b - a)) {
+    const answer = await askList(facts.api, list, [['limit', String(size)]]);
+    if (isRefused(answer)) refusal = answer;
+    if (answer instanceof SvcError) continue;
+    const { records: got, rejected, next } = answer;
+    const count = got.length + rejected.length;
+    const isFilled = next !== null || count >= size;
+    if (!isFilled && refusal === null) {
+      const text = `${label} answers pages of ${groupDigits(size)}; no sampled list fills one.`;
+      return { finding: ok('page_size', text), size: null };
+    }
+    const largest = isFilled ? count : size;
+    const reason = refusal === null ? '' : ` Larger ones: ${refusal.message}`;
+    return { finding: judgePageSize(label, largest, wanted, reason), size: largest };
+  }
+  const reason = refusal === null ? '' : ` ${refusal.message}`;
+  const text = `${label} refuses every page size that was tried.${reason}`;
+  const fix = 'Set pageSize to what the operator allows.';
+  return { finding: problem('page_size_refused', 2, text, fix), size: null };
+}
+
+function judgePageSize(label: string, largest: number, wanted: number, reason: string): Finding {
+  const text = `${label} sends pages of up to ${countOf(largest, 'record')}.${reason}`;
+  if (largest >= wanted) return ok('page_size', text);
+  const tooLarge = `${text} Pages of ${groupDigits(wanted)} are configured.`;
+  return problem('page_size_refused', 2, tooLarge, `Set pageSize to ${largest}.`);
+}
+
+/** The list with the most records, and its first page; null if none has records. */
+function longestOf(lists: readonly SampledList[]): (SampledList & { readonly page: ListPage }) | null {
+  const [longest] = lists
+    .flatMap((list) => (list.answer instanceof SvcError ? [] : [{ ...list, page: list.answer }]))
+    .filter(({ page }) => sizeOf(page) > 0)
+    .sort((a, b) => sizeOf(b.page) - sizeOf(a.page));
+  return longest ?? null;
+}
+
+/** Whether V4 shows deleted records. */
+export async function* checkDeleted(facts: RemoteFacts): AsyncGenerator<Finding> {
+  const list = longestOf(listsOf(facts, ''));
+  if (list === null) return;
+  const answer = await askList(facts.api, list, [['include_deleted_records', 'true']]);
+  if (isRefused(answer)) {
+    const text = `V4 refuses include_deleted_records, so what was deleted in V4 counts as missing: ${answer.message}`;
+    const correction = { path: ['v4', 'includeDeleted'], value: false };
+    yield facts.config.v4.includeDeleted === false
+      ? note('deleted_refused', text)
+      : problem('deleted_refused', 2, text, 'Set v4.includeDeleted to false.', correction);
+  }
+  if (answer instanceof SvcError) return;
+  const before = list.page.totalCount;
+  const { records, totalCount } = answer;
+  const isMore = totalCount !== null && before !== null && totalCount > before;
+  if (isMore || records.some(({ deleted }) => deleted))
+    yield ok('deleted_shown', 'V4 shows deleted records.');
+  else {
+    const text = `V4 takes include_deleted_records; none of ${records.length} sampled records is deleted.`;
+    yield note('deleted_unknown', text);
+  }
+}
+
+/** Smallest clock offset that is reported, ms. */
+const CLOCK_OFFSET_MS = 60_000;
+
+export function* checkClocks({ api }: RemoteFacts): Generator<Finding> {
+  const measured = api
+    .endpoints()
+    .flatMap(({ region, clockOffsetMs }) => (clockOffsetMs === null ? [] : [{ region, clockOffsetMs }]));
+  const off = measured.filter(({ clockOffsetMs }) => Math.abs(clockOffsetMs) >= CLOCK_OFFSET_MS);
+  if (measured.length > 0 && off.length === 0) {
+    yield ok('clock_agrees', 'The clocks of this machine and the services agree within a minute.');
+  }
+  for (const { region, clockOffsetMs } of off) {
+    const side = clockOffsetMs > 0 ? 'ahead of' : 'behind';
+    const text = `The clock of ${labelOf(region)} is ${formatDuration(Math.abs(clockOffsetMs))} ${side} this machine's.`;
+    yield warning('clock_off', text, 'Synchronize the clock of this machine (NTP), or tell the operator.');
+  }
+}
