@@ -1,13 +1,23 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { brotliCompressSync, brotliDecompressSync, constants, gunzipSync } from 'node:zlib';
+import type { ListPage } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { must } from '../text/at.js';
 
+/** Quality 1 packs JSON tighter than gzip at 1, in the same time. */
+const FAST = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
+
+/** A body as it came, compressed: pages that wait to be saved take a fifth of the memory. */
+export function packBody(
+  body: Uint8Array,
+  encoding: 'identity' | 'gzip',
+): Pick<ListPage, 'body' | 'encoding'> {
+  return encoding === 'gzip' ? { body, encoding } : { body: brotliCompressSync(body, FAST), encoding: 'br' };
+}
+
 /** The text of a stored body. @throws SvcError `bad_response` if it is not UTF-8 */
 export function decodeBody(body: Uint8Array, encoding: string): string {
-  if (encoding === 'gzip') return textOf(gunzipSync(body));
-  if (encoding === 'br') return textOf(brotliDecompressSync(body));
-  return textOf(body);
+  return textOf(encoding === 'gzip' ? gunzipSync(body) : brotliDecompressSync(body));
 }
 
 /**

@@ -13,7 +13,7 @@ import {
 } from '../domain.js';
 import { isNotFound, SvcError } from '../errors.js';
 import { must } from '../text/at.js';
-import { assertParsable, textOf } from './body.js';
+import { assertParsable, packBody, textOf } from './body.js';
 import { parseCompanyPage } from './company-list.js';
 import { buildHosts, createDispatcher, type Host, hostOf } from './hosts.js';
 import { type Sleep, sleepForReal, steadyClock } from './limiter.js';
@@ -141,7 +141,7 @@ function createListFetcher(config: Config, settings: RequestOptions): FetchList 
       target,
       ({ decoded, sent, encoding }, servedMs) => {
         assertParsable(decoded, settings.transport.maxBodyBytes);
-        return { ...parse(textOf(decoded), stream.companyId), servedMs, body: sent, encoding };
+        return { ...parse(textOf(decoded), stream.companyId), servedMs, ...packBody(sent, encoding) };
       },
       settings,
     );

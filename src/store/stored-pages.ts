@@ -1,4 +1,3 @@
-import { brotliCompressSync, constants } from 'node:zlib';
 import type { ListPage } from '../domain.js';
 import type { Db } from './sqlite.js';
 
@@ -10,22 +9,15 @@ export interface StoredPage {
   readonly body: Buffer;
 }
 
-/** Makes the function that stores a page as it came, compressed; it returns the page's id. */
+/** Makes the function that stores the body of a page; it returns the page's id. */
 export function prepareSaveBody(
   db: Db,
 ): (streamId: bigint, page: Pick<ListPage, 'body' | 'encoding'>) => bigint {
   const insert = db.prepare<[bigint, string, Uint8Array]>(
     'insert into page(stream_id, encoding, body) values (?, ?, ?)',
   );
-  return (streamId, { body, encoding }) => {
-    const isPlain = encoding === 'identity';
-    const packed = isPlain ? brotliCompressSync(body, FAST) : body;
-    return BigInt(insert.run(streamId, isPlain ? 'br' : encoding, packed).lastInsertRowid);
-  };
+  return (streamId, { body, encoding }) => BigInt(insert.run(streamId, encoding, body).lastInsertRowid);
 }
-
-/** Quality 1 packs JSON tighter than gzip at 1, in the same time. */
-const FAST = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
 
 /** All stored pages, by id. The database may be written meanwhile. */
 export function* iteratePages(db: Db): Generator<StoredPage> {

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { packBody } from '../../src/api/body.js';
 import type { Api } from '../../src/api/client.js';
 import type { ListRequest } from '../../src/api/queries.js';
 import type { ListPage, PageRecord, RejectedObject } from '../../src/domain.js';
@@ -143,7 +144,7 @@ function pageOf(
   }
   const bodies = items.flatMap((item) => ('rejected' in item ? [] : [bodyOf(item)]));
   const body = Buffer.from(JSON.stringify(bodies));
-  return { records, rejected, companies: [], next, totalCount, servedMs, body, encoding: 'identity' };
+  return { records, rejected, companies: [], next, totalCount, servedMs, ...packBody(body, 'identity') };
 }
 
 function companyPage({ companies, now }: FakeService): ListPage {
@@ -157,8 +158,7 @@ function companyPage({ companies, now }: FakeService): ListPage {
     next: null,
     totalCount: companies.length,
     servedMs: now(),
-    body: Buffer.from('{}'),
-    encoding: 'identity',
+    ...packBody(Buffer.from('{}'), 'identity'),
   };
 }
 
