@@ -18,8 +18,8 @@ interface Stop {
 }
 
 process.on('uncaughtException', (error) => void leave(error));
-process.exitCode = await main(process.argv.slice(2));
-process.exit();
+// Without `await`: chunks of the bundle that import this one would wait for it.
+void main(process.argv.slice(2)).then((exitCode) => process.exit(exitCode));
 
 async function main(words: readonly string[]): Promise<number> {
   const stop: Stop = {

@@ -255,13 +255,10 @@ type StageEvent =
   /** Where an earlier process of the same export stopped. */
   | {
       readonly kind: 'resume';
-      readonly lists: number;
-      readonly records: number;
-      readonly open: readonly {
-        readonly stream: StreamKey;
-        readonly records: number;
-        readonly totalCount: number | null;
-      }[];
+      readonly endedLists: number;
+      readonly endedRecords: number;
+      /** Of lists that have not ended. */
+      readonly openRecords: number;
     }
   | { readonly kind: 'note'; readonly level: 'info' | 'warning'; readonly text: string };
 

@@ -1,25 +1,19 @@
 import { Writable } from 'node:stream';
 import type { Clock, Generation, OnProgress, ProgressEvent, StreamKey } from './domain.js';
+import type { Display, DisplayOptions } from './terminal-display.js';
 import { escapeUnseen } from './text/escape.js';
 import { countOf, formatDuration, groupDigits } from './text/numbers.js';
-import { displayWidth, fitText, wrapLines } from './text/wrap.js';
 
 /** Interval of lines without a terminal, ms. */
 const PLAIN_EVERY_MS = 10_000;
 const DRAW_EVERY_MS = 200;
-/** Columns for the spinner, a space, and the last column, which stays empty. */
-const SPINNER_COLUMNS = 3;
-const UNDER_SPINNER = '  ';
 /** The step by which an export reports the number of its lists. */
 const LISTS = 'lists';
 /** Work that announced no stage; it prints no final line. */
 const UNNAMED_STAGE = 'working';
 
-export interface ProgressOptions {
-  readonly stream: NodeJS.WritableStream;
+export interface ProgressOptions extends DisplayOptions {
   readonly isTty: boolean;
-  readonly width: () => number;
-  readonly color: boolean;
   readonly quiet: boolean;
   /** Also print every list as it ends. */
   readonly verbose: boolean;
@@ -42,7 +36,10 @@ type StageKey = Generation | 'alone';
 /** Shows the progress of stages: on a terminal, a line each that is redrawn; elsewhere, a line each every ten seconds. */
 export async function createProgress(options: ProgressOptions): Promise<Progress> {
   const { clock, quiet, verbose, every = repeatEvery } = options;
-  const display = options.isTty ? createLineDisplay(options) : createPlainDisplay(options);
+  const display =
+    options.isTty && !quiet
+      ? (await import('./terminal-display.js')).createTerminalDisplay(options)
+      : createPlainDisplay(options);
   const stages = new Map<StageKey, Stage>();
   const endStage = (key: StageKey, end: 'done' | 'failed') => {
     const line = quiet ? undefined : stages.get(key)?.renderEnd(clock.now(), end);
@@ -60,7 +57,8 @@ export async function createProgress(options: ProgressOptions): Promise<Progress
     stages.set(key, new Stage(escapeUnseen(name), clock.now()));
   };
   const draw = () => {
-    if (stages.size > 0 && !quiet) display.draw([...stages.values()]);
+    if (stages.size > 0 && !quiet)
+      display.draw([...stages.values()].map((stage) => stage.describe(clock.now())));
   };
   const stopTimer = quiet ? () => {} : every(DRAW_EVERY_MS, draw);
   return {
@@ -116,14 +114,7 @@ function writeThrough(
   return Object.assign(wrapped, target.isTTY === undefined ? {} : { isTTY: target.isTTY });
 }
 
-/** A display of permanent lines, and of one line for each stage that is redrawn. */
-interface Display {
-  write(line: string): void;
-  draw(stages: readonly Stage[]): void;
-  clear(): void;
-}
-
-function createPlainDisplay({ stream, clock, width }: ProgressOptions): Display {
+function createPlainDisplay({ stream, clock }: ProgressOptions): Display {
   let lastMs = clock.now();
   const write = (line: string) => {
     lastMs = clock.now();
@@ -133,46 +124,9 @@ function createPlainDisplay({ stream, clock, width }: ProgressOptions): Display 
     write,
     draw: (stages) => {
       if (clock.now() - lastMs < PLAIN_EVERY_MS) return;
-      for (const stage of stages) write(stage.renderLine(clock.now(), width()));
+      for (const parts of stages) write(parts.join(' · '));
     },
     clear: () => {},
-  };
-}
-
-type Spinner = import('ora').Ora;
-
-function createLineDisplay({ stream, width, color, clock }: ProgressOptions): Display {
-  let spinner: Spinner | null = null;
-  let loading = false;
-  // Loaded with the first line: it takes a tenth of the time of a short command.
-  const load = async () => {
-    loading = true;
-    const { default: ora } = await import('ora');
-    spinner = ora({
-      stream,
-      isEnabled: true,
-      discardStdin: false,
-      hideCursor: false,
-      color: color ? 'cyan' : false,
-    });
-  };
-  const clear = () => void spinner?.stop();
-  return {
-    write: (line) => {
-      clear();
-      stream.write(wrapLines([line], width()));
-    },
-    draw: (stages) => {
-      if (spinner === null) {
-        if (!loading) void load();
-        return;
-      }
-      const columns = Math.max(1, width() - SPINNER_COLUMNS);
-      spinner.text = stages.map((stage) => stage.renderLine(clock.now(), columns)).join(`\n${UNDER_SPINNER}`);
-      if (spinner.isSpinning) spinner.render();
-      else spinner.start();
-    },
-    clear,
   };
 }
 
@@ -189,7 +143,7 @@ interface StreamTally {
   ended: boolean;
 }
 
-export class Stage {
+class Stage {
   readonly name: string;
   readonly #startedMs: number;
   readonly #streams = new Map<string, StreamTally>();
@@ -200,8 +154,8 @@ export class Stage {
   #step: Extract<ProgressEvent, { kind: 'step' }> | null = null;
   /** Number of lists that the stage reads; null if unknown. */
   #lists: number | null = null;
-  /** What an earlier process has read: ended lists and their records, and all records. */
-  #resumed = { lists: 0, ended: 0, records: 0 };
+  /** What an earlier process has read. */
+  #resumed = { endedLists: 0, endedRecords: 0, openRecords: 0 };
 
   constructor(name: string, startedMs: number) {
     this.name = name;
@@ -229,14 +183,9 @@ export class Stage {
         if (event.name === LISTS) this.#lists = event.total;
         else this.#step = event;
         return;
-      case 'resume': {
-        const { lists, records: ended, open } = event;
-        for (const { stream, records, totalCount } of open) {
-          Object.assign(this.#streamOf(stream), { records, total: totalCount });
-        }
-        this.#resumed = { lists, ended, records: open.reduce((sum, { records }) => sum + records, ended) };
+      case 'resume':
+        this.#resumed = event;
         return;
-      }
       case 'stage':
       case 'end':
       case 'note':
@@ -244,14 +193,12 @@ export class Stage {
     }
   }
 
-  /** The state of the stage in at most `width` columns; the last parts are left out first. */
-  renderLine(nowMs: number, width: number): string {
-    let line = fitText(this.name, width);
-    for (const part of this.#parts(nowMs)) {
-      const longer = `${line} · ${part}`;
-      if (displayWidth(longer) <= width) line = longer;
-    }
-    return line;
+  /** The name of the stage and what it has done, most important first; a wait explains the rest. */
+  describe(nowMs: number): string[] {
+    const { untilMs, reason } = this.#wait;
+    const leftMs = untilMs - nowMs;
+    const wait = leftMs > 0 ? [`waiting ${formatDuration(Math.max(1000, leftMs))}: ${reason}`] : [];
+    return [this.name, ...wait, ...(this.#pages === 0 ? this.#stepParts() : this.#recordParts(nowMs))];
   }
 
   /** The final line; null if there is nothing to add. */
@@ -274,21 +221,13 @@ export class Stage {
   }
 
   #total(): number | null {
-    if (this.#lists === null || this.#resumed.lists + this.#streams.size < this.#lists) return null;
-    let total = this.#resumed.ended;
+    if (this.#lists === null || this.#resumed.endedLists + this.#streams.size < this.#lists) return null;
+    let total = this.#resumed.endedRecords;
     for (const stream of this.#streams.values()) {
       if (!stream.ended && stream.total === null) return null;
-      total += stream.ended ? stream.records : Math.max(stream.total ?? stream.records, stream.records);
+      total += Math.max(stream.total ?? 0, stream.records);
     }
     return total;
-  }
-
-  /** Parts of the line by importance; a wait comes first because it explains the rest. */
-  #parts(nowMs: number): string[] {
-    const { untilMs, reason } = this.#wait;
-    const leftMs = untilMs - nowMs;
-    const wait = leftMs > 0 ? [`waiting ${formatDuration(Math.max(1000, leftMs))}: ${reason}`] : [];
-    return [...wait, ...(this.#pages === 0 ? this.#stepParts() : this.#recordParts(nowMs))];
   }
 
   #stepParts(): string[] {
@@ -300,11 +239,12 @@ export class Stage {
   }
 
   #recordParts(nowMs: number): string[] {
-    const done = this.#records + this.#resumed.records;
+    const { endedLists, endedRecords, openRecords } = this.#resumed;
+    const done = this.#records + endedRecords + openRecords;
     const total = this.#total();
     const perMs = this.#records / Math.max(1, nowMs - this.#startedMs);
     const leftMs = total === null || total <= done ? 0 : (total - done) / perMs;
-    const ended = this.#resumed.lists + [...this.#streams.values()].filter((stream) => stream.ended).length;
+    const ended = endedLists + [...this.#streams.values()].filter((stream) => stream.ended).length;
     return [
       total === null ? countOf(done, 'record') : `${groupDigits(done)} of ${countOf(total, 'record')}`,
       `${groupDigits(Math.round(perMs * 1000))}/s`,

@@ -10,7 +10,6 @@ import type { Db } from '../store/sqlite.js';
 import { must } from '../text/at.js';
 import { countOf } from '../text/numbers.js';
 import { didYouMeanClause } from '../text/suggest.js';
-import { wrapText } from '../text/wrap.js';
 import type { DefineCommand, Io, Result, Style } from './command.js';
 import { narrowingOf, repeatable, repeatableId, wholeNumber } from './options.js';
 import { assertCompanies, scopeOf } from './report.js';
@@ -68,7 +67,8 @@ async function findings(options: FindingsOptions, io: Io): Promise<Result> {
     const sha256 = readRemapRun(db)?.sha256 ?? null;
     const outputs = { json: () => readFindingLines(config, filter, sha256, changes.length > 0) };
     const drafts = await writeDrafts(db, filter, options);
-    const text = drafts.length > 0 ? printDrafts(drafts) : await listFindings(db, config, filter, options);
+    const text =
+      drafts.length > 0 ? await printDrafts(drafts) : await listFindings(db, config, filter, options);
     return { exitCode: 0, text, outputs };
   });
 }
@@ -140,7 +140,8 @@ async function writeDrafts(db: Db, filter: FindingFilter, options: FindingsOptio
   return drafts;
 }
 
-function printDrafts(drafts: readonly Draft[]): (style: Style) => string {
+async function printDrafts(drafts: readonly Draft[]): Promise<(style: Style) => string> {
+  const { wrapText } = await import('../text/wrap.js');
   const lines = [...drafts.map(({ written }) => written), ...drafts.map(({ next }) => `Next: ${next}`)];
   return ({ width }) => `${lines.flatMap((line) => wrapText(line, width)).join('\n')}\n`;
 }

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings';
-import { type Config, digestInputFiles } from '../config/config.js';
+import type { Config } from '../config/config.js';
 import type { Decision, NamedCompanyPair } from '../domain.js';
 import type { RemapSummary } from '../match/build-remap.js';
 import { countOf } from '../text/numbers.js';
@@ -30,6 +30,7 @@ export interface Answers {
 
 /** Reads companies.csv and decisions.csv. @throws SvcError `bad_input` with every problem */
 export async function readAnswers(config: Config): Promise<Answers> {
+  const { digestInputFiles } = await import('../config/config.js');
   const { readCompaniesFile, readDecisionsFile } = await import('../config/user-files.js');
   // The digests come first: a file that changes meanwhile makes the remap stale.
   const inputs = digestInputFiles(config);

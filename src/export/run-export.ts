@@ -9,13 +9,7 @@ import { guardDatabase, transact } from '../store/open.js';
 import { dropStream, listV4Companies, saveNamedCompanies } from '../store/records.js';
 import type { Db } from '../store/sqlite.js';
 import { dropUnusedPages } from '../store/stored-pages.js';
-import {
-  isCompanyList,
-  listStreams,
-  readCompanyList,
-  type StreamRow,
-  streamKeyOf,
-} from '../store/streams.js';
+import { isCompanyList, listStreams, readCompanyList, type StreamRow } from '../store/streams.js';
 import { must } from '../text/at.js';
 import { countOf } from '../text/numbers.js';
 import {
@@ -235,17 +229,12 @@ async function readLists(
 function describeResume({ rows, selected }: ReturnType<typeof beginLists>): Parameters<OnProgress>[0] {
   const open = new Set(rows.map(({ id }) => id));
   const ended = selected.filter(({ id }) => !open.has(id));
+  const count = (read: readonly StreamRow[]) => read.reduce((sum, row) => sum + row.uniqueRecords, 0);
   return {
     kind: 'resume',
-    lists: ended.length,
-    records: ended.reduce((sum, { uniqueRecords }) => sum + uniqueRecords, 0),
-    open: rows
-      .filter(({ pages }) => pages > 0)
-      .map((row) => ({
-        stream: streamKeyOf(row),
-        records: row.uniqueRecords,
-        totalCount: row.totalCountLast,
-      })),
+    endedLists: ended.length,
+    endedRecords: count(ended),
+    openRecords: count(rows),
   };
 }
 

@@ -2,7 +2,8 @@ import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { ProgressEvent, StreamKey } from '../../src/domain.js';
-import { createProgress, type ProgressOptions, Stage } from '../../src/progress.js';
+import { createProgress, type ProgressOptions } from '../../src/progress.js';
+import { fitParts } from '../../src/terminal-display.js';
 import { displayWidth } from '../../src/text/wrap.js';
 
 const INVOICES: StreamKey = { generation: 'v3', region: 'eu', model: 'accounting/invoices', companyId: null };
@@ -116,9 +117,6 @@ it('on a terminal a line is redrawn, and cleared before other output', async () 
   const { onProgress, pass, stop, clearBefore, text } = await show({ isTty: true, width: () => 60 });
   const stdout = new PassThrough();
   onProgress({ kind: 'stage', name: 'export v3' });
-  // The spinner is loaded with the first line.
-  await import('ora');
-  await new Promise((done) => setTimeout(done, 100));
   onProgress(page(INVOICES, 500, 2000));
   pass(1000);
   await new Promise<void>((done) => clearBefore(stdout).write('result\n', () => done()));
@@ -130,10 +128,8 @@ it('on a terminal a line is redrawn, and cleared before other output', async () 
 });
 
 it('a line never exceeds the width', () => {
-  const stage = new Stage('export v3', 0);
-  stage.count(page(INVOICES, 1_000_000, 5_000_000), 1000);
-  stage.count({ kind: 'wait', host: 'h', waitMs: 5000, reason: 'x'.repeat(80) }, 1000);
+  const parts = ['export v3', `waiting 5 s: ${'日'.repeat(40)}`, '1,000,000 of 5,000,000 records', '500/s'];
   for (let width = 1; width < 120; width += 1) {
-    expect(displayWidth(stage.renderLine(2000, width))).toBeLessThanOrEqual(width);
+    expect(displayWidth(fitParts(parts, width))).toBeLessThanOrEqual(width);
   }
 });
