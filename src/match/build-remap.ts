@@ -57,7 +57,7 @@ export function buildRemap(options: RemapOptions): RemapSummary {
     return db.transaction(() => buildInTransaction(options)).immediate();
   } catch (error) {
     // Damaged indexes and texts pass quick_check: rows are then missing or counted twice.
-    if (isBug(error)) assertUndamaged(db, options.config);
+    if (isBug(error)) assertUndamaged(db);
     throw error;
   } finally {
     if (db.open) db.exec(DROP_TABLES);
@@ -109,9 +109,7 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   const { places, allChildren } = step('count records', () => countPlaces(db, lists, throwIfStopped));
   const companies = listCompanies(db, config, lists, places);
   createPlaces(db, places, companies);
-  step('sort keys', () =>
-    db.exec('create index if not exists record_key on record(platform_id, stream_id, company_id)'),
-  );
+  step('sort keys', () => db.exec('create index record_key on record(platform_id, stream_id, company_id)'));
   const pairing = step('pair companies', () => {
     assertNamedExist(db, named, companies);
     const { fieldPrefix, backfill } = config;
@@ -130,19 +128,20 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   const verdicts: Verdicts = new Map();
   const valid = splitExpired(decisions, clock.now(), verdicts);
   decideRecords(db, valid, verdicts);
+  // the remap takes its place in the file
+  db.exec('drop index record_key');
   db.exec(ADD_RECORDS);
-  const paths = [...new Set(config.models.flatMap(({ children }) => children))];
-  step('join children', () => joinChildren(db, paths, throwIfStopped));
+  step('join children', () => joinChildren(db, throwIfStopped));
   step('index the remap', () => {
     for (const sql of CREATE_INDEXES) {
       throwIfStopped();
       db.exec(sql);
     }
   });
-  decideChildren(db, paths, valid, verdicts);
+  decideChildren(db, valid, verdicts);
   saveVerdicts(db, decisions, verdicts);
   step('count rows', () => {
-    countGroups(db, paths, throwIfStopped);
+    countGroups(db, throwIfStopped);
     countDays(db, throwIfStopped);
     countExported(db, places);
   });
@@ -153,11 +152,10 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   return saveRun(options, conservation, sha256);
 }
 
-function assertUndamaged(db: Db, { models }: Config): void {
+function assertUndamaged(db: Db): void {
   checkFile(db, 'integrity_check(1)');
-  const paths = JSON.stringify(models.flatMap(({ children }) => children));
-  const stray = db.prepare('select 1 from child where path not in (select value from json_each(?)) limit 1');
-  if (stray.get(paths) === undefined) return;
+  const stray = db.prepare('select 1 from child where path not in (select id from child_path) limit 1');
+  if (stray.get() === undefined) return;
   throw new SvcError('corrupt_database', 'The database is damaged: a child has an unknown path.', {
     hint: DAMAGED,
   });

@@ -1,6 +1,7 @@
+import { listChildPaths } from '../store/records.js';
 import type { Conservation } from '../store/remap.js';
 import type { Db } from '../store/sqlite.js';
-import { at, must } from '../text/at.js';
+import { must } from '../text/at.js';
 import { describeOutcome, GROUP_OF } from './outcomes.js';
 import { blocksOf, type Place } from './places.js';
 
@@ -21,7 +22,7 @@ interface ScopeRow {
 }
 
 /** Describes and counts the groups that rows have. Sums of blocks are cheaper than one sort of all rows. */
-export function countGroups(db: Db, paths: readonly string[], throwIfStopped: () => void): void {
+export function countGroups(db: Db, throwIfStopped: () => void): void {
   const block = db.prepare<[bigint, bigint], { id: bigint; count: bigint; v3Count: bigint }>(`
     select group_id as id, count(*) as count, count(v3_svc_id) as v3Count
     from remap_row where id > ? and id <= ? group by group_id`);
@@ -34,6 +35,7 @@ export function countGroups(db: Db, paths: readonly string[], throwIfStopped: ()
       groups.set(id, sums);
     }
   }
+  const paths = new Map(listChildPaths(db).map(({ id: number, name }) => [number, name]));
   const scopeOf = db.prepare<[bigint], ScopeRow>(`
     select model, region, v3_company_id as v3CompanyId, v4_company_id as v4CompanyId, provisional
     from temp.scope where id = ?`);
@@ -43,13 +45,19 @@ export function countGroups(db: Db, paths: readonly string[], throwIfStopped: ()
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   for (const [id, { count, v3Count }] of groups) {
     const scope = must(scopeOf.get(id / BigInt(GROUP_OF.scope)), 'scope');
-    const path = Number((id % BigInt(GROUP_OF.scope)) / BigInt(GROUP_OF.path));
+    const path = (id % BigInt(GROUP_OF.scope)) / BigInt(GROUP_OF.path);
     const outcome = describeOutcome(Number(id % BigInt(GROUP_OF.path)));
     const { status, reason, matchedBy, isConflict, isMerged, isOnlyV4 } = outcome;
     const v3Place = isOnlyV4 ? [null, null] : [scope.region, scope.v3CompanyId];
     const isProvisional = scope.provisional === 1n && matchedBy !== null;
     insert.run(
-      ...[id, scope.model, path === 0 ? '' : at(paths, path - 1), ...v3Place, scope.v4CompanyId],
+      ...[
+        id,
+        scope.model,
+        path === 0n ? '' : must(paths.get(path), 'child path'),
+        ...v3Place,
+        scope.v4CompanyId,
+      ],
       ...[status, reason, matchedBy, isProvisional ? 1n : 0n, isConflict ? 1n : 0n, isMerged ? 1n : 0n],
       ...[count, v3Count],
     );

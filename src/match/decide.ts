@@ -1,4 +1,5 @@
 import { type Decision, isExpired } from '../domain.js';
+import { listChildPaths } from '../store/records.js';
 import type { Db } from '../store/sqlite.js';
 import { groupBy } from '../text/rows.js';
 import { prepareChildren } from './join-children.js';
@@ -205,12 +206,7 @@ const selectChildren = (column: 'v3' | 'v4') => `
  * Judges and applies the decisions about children, after the rows of children. A child is named by its id, which several
  * records can have.
  */
-export function decideChildren(
-  db: Db,
-  paths: readonly string[],
-  decisions: readonly Decision[],
-  verdicts: Verdicts,
-): void {
+export function decideChildren(db: Db, decisions: readonly Decision[], verdicts: Verdicts): void {
   const ofChildren = decisions.filter(({ path }) => path !== '');
   if (ofChildren.length === 0) return;
   const scopeOf = prepareScope(db);
@@ -219,23 +215,25 @@ export function decideChildren(
     v4: db.prepare<[object], ChildPlace>(selectChildren('v4')),
   };
   const childrenOf = prepareChildren(db);
+  const paths = new Map(listChildPaths(db).map(({ id, name }) => [name, id]));
   const taken: { decision: Decision; row: ChildPlace; v3: ChildMember | null; v4: ChildMember | null }[] = [];
   for (const decision of ofChildren) {
-    const { line, v3SvcId, v4SvcId, path } = decision;
+    const { line, v3SvcId, v4SvcId } = decision;
+    const pathId = paths.get(decision.path) ?? 0n;
     const scope = scopeOf(decision);
     if (typeof scope === 'string') {
       verdicts.set(line, { kind: 'stale', why: scope });
       continue;
     }
     const find = (side: 'v3' | 'v4', svcId: bigint | null) =>
-      svcId === null ? [] : rows[side].all({ scope: scope.id, path: BigInt(paths.indexOf(path) + 1), svcId });
+      svcId === null ? [] : rows[side].all({ scope: scope.id, path: pathId, svcId });
     const candidates = v3SvcId === null ? find('v4', v4SvcId) : find('v3', v3SvcId);
     const parents = groupBy(candidates, ({ parent, b }) => (v3SvcId === null ? (b ?? parent) : parent));
     const [row] = candidates;
     const memberOf = (gen: 3 | 4, record: bigint | null, svcId: bigint | null) =>
       record === null || svcId === null
         ? null
-        : (childrenOf(gen, record).find((child) => child.svcId === svcId && child.path === path) ?? null);
+        : (childrenOf(gen, record).find((child) => child.svcId === svcId && child.path === pathId) ?? null);
     const v3 = memberOf(3, row?.a ?? null, v3SvcId);
     const v4 = memberOf(4, row?.b ?? null, v4SvcId);
     const isMatched = row !== undefined && isMatchedPair(row);

@@ -4,36 +4,47 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { isDerivedWith, saveDerivation } from '../store/fingerprint.js';
 import { DAMAGED } from '../store/open.js';
-import { prepareDeriveAgain } from '../store/records.js';
+import { prepareDeriveAgain, prepareSaveRejected } from '../store/records.js';
 import type { Db } from '../store/sqlite.js';
 import { iteratePages } from '../store/stored-pages.js';
-import { listStreams } from '../store/streams.js';
+import { listStreams, type StreamRow } from '../store/streams.js';
 import { must } from '../text/at.js';
 
 /**
- * Derives dates and children of all records from the stored pages, if the settings for them changed since.
+ * Derives dates and children of all records from the stored pages, if the settings for them changed since. Objects in
+ * the fields of children that are not valid children are rejected as an export would.
  *
  * @throws SvcError `other_configuration` if pages are missing
  */
 export function deriveAgain(db: Db, config: Config, throwIfStopped: () => void): void {
   if (isDerivedWith(db, config) || db.prepare('select 1 from record limit 1').get() === undefined) return;
   assertPagesStored(db);
-  const parsers = new Map<bigint, { readonly parse: ParsePage; readonly companyId: bigint | null }>();
-  for (const { id, generation, model, companyId } of listStreams(db)) {
-    const pair = config.models.find(({ v3 }) => v3 === model);
-    if (pair === undefined) continue;
-    const parse = pageParser(pageFormat(config, generation, pair));
-    parsers.set(id, { parse, companyId });
-  }
+  saveDerivation(db, config);
+  db.exec("delete from rejected where path <> ''");
+  const lists = new Map(
+    listStreams(db).map((row) => [row.id, { row, parse: parserOf(config, row), pages: 0 }]),
+  );
   const derive = prepareDeriveAgain(db);
+  const saveRejected = prepareSaveRejected(db);
   for (const { id, streamId, encoding, body } of iteratePages(db)) {
     throwIfStopped();
-    const parser = parsers.get(streamId);
-    if (parser === undefined) continue;
-    const { records } = readStoredPage({ encoding, body }, (text) => parser.parse(text, parser.companyId));
-    derive(id, records);
+    const list = must(lists.get(streamId), 'list of a page');
+    const { row, parse, pages } = list;
+    list.pages += 1;
+    if (parse === null) continue;
+    const page = readStoredPage({ encoding, body }, (text) => parse(text, row.companyId));
+    derive(id, page.records);
+    saveRejected(
+      { ...row, pages },
+      page.rejected.filter(({ path }) => path !== ''),
+    );
   }
-  saveDerivation(db, config);
+}
+
+/** Null for a model that is no longer configured. */
+function parserOf(config: Config, { generation, model }: StreamRow): ParsePage | null {
+  const pair = config.models.find(({ v3 }) => v3 === model);
+  return pair === undefined ? null : pageParser(pageFormat(config, generation, pair));
 }
 
 function assertPagesStored(db: Db): void {

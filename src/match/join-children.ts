@@ -6,7 +6,7 @@ import { baseOf, GROUP_OF, numberOf } from './outcomes.js';
 /** V3 children and their V4 children, but for pairs whose children are judged one by one. */
 const ADD_V3_CHILDREN = `
   insert into remap_row(group_id, parent, platform_id, v3_svc_id, v4_svc_id)
-  select t.scope_id * ${GROUP_OF.scope} + p.id * ${GROUP_OF.path} + case
+  select t.scope_id * ${GROUP_OF.scope} + c3.path * ${GROUP_OF.path} + case
       when t.b is null or (t.outcome & 63) <> o.matched then
         o.parent + (t.outcome & 63) + iif(c4.svc_id is null, 0, o.by_key + iif(c3.unique_id <> c4.unique_id, o.conflict, 0))
       when c4.svc_id is not null then o.by_key + iif(c3.unique_id <> c4.unique_id, o.conflict, 0) + case
@@ -20,14 +20,13 @@ const ADD_V3_CHILDREN = `
   from temp.twin as t
     cross join temp.o as o
     cross join child as c3 on c3.record_id = t.a
-    cross join temp.path as p on p.name = c3.path
     left join child as c4 on c4.record_id = t.b and c4.platform_id = c3.platform_id and c4.path = c3.path
   where t.a is not null and (t.b is null or not t.hard)
   order by t.id`;
 
 const ADD_V4_CHILDREN = `
   insert into remap_row(group_id, parent, platform_id, v4_svc_id)
-  select t.scope_id * ${GROUP_OF.scope} + p.id * ${GROUP_OF.path} + o.only_v4 + case
+  select t.scope_id * ${GROUP_OF.scope} + c4.path * ${GROUP_OF.path} + o.only_v4 + case
       when t.a is null or (t.outcome & 63) <> o.matched then o.parent + (t.outcome & 63)
       when c4.deleted then o.deleted_v4_only
       when c4.platform_id is null then o.v4_only_no_platform_id
@@ -36,7 +35,6 @@ const ADD_V4_CHILDREN = `
   from temp.twin as t
     cross join temp.o as o
     cross join child as c4 on c4.record_id = t.b
-    cross join temp.path as p on p.name = c4.path
   where t.b is not null and (t.a is null or not t.hard)
     and not exists (
       select 1 from child as c3
@@ -55,19 +53,14 @@ const SELECT_OPEN_PAIRS = `
   where r.parent is not null and not (r.group_id & o.parent) and (r.group_id & o.only_v4) and (r.group_id & 63) in (
     o.v4_only_unexplained, o.v4_only_no_platform_id)`;
 
-export function joinChildren(db: Db, paths: readonly string[], throwIfStopped: () => void): void {
-  db.exec(`
-    drop table if exists temp.path;
-    create temp table path(id integer primary key, name text not null unique) strict`);
-  const addPath = db.prepare('insert into temp.path(id, name) values (?, ?)');
-  for (const [at, path] of paths.entries()) addPath.run(BigInt(at + 1), path);
+export function joinChildren(db: Db, throwIfStopped: () => void): void {
   db.exec(ADD_V3_CHILDREN);
   throwIfStopped();
   db.exec(ADD_V4_CHILDREN);
   throwIfStopped();
   judgeOpenPairsAgain(db);
   throwIfStopped();
-  judgeHardPairs(db, paths, throwIfStopped);
+  judgeHardPairs(db, throwIfStopped);
 }
 
 function judgeOpenPairsAgain(db: Db): void {
@@ -95,14 +88,13 @@ const SELECT_HARD_PAIRS = `
   where t.hard and t.a is not null and t.b is not null
   order by min(t.id) over (partition by t.b), t.id`;
 
-function judgeHardPairs(db: Db, paths: readonly string[], throwIfStopped: () => void): void {
+function judgeHardPairs(db: Db, throwIfStopped: () => void): void {
   const children = prepareChildren(db);
   const insert = db.prepare(`
     insert into remap_row(group_id, parent, platform_id, v3_svc_id, v4_svc_id, evidence) values (?, ?, ?, ?, ?, ?)`);
-  const pathIds = new Map(paths.map((path, at) => [path, BigInt(at + 1)]));
   const write = ({ id, scope, v3Key, v4Key }: HardPair, rows: readonly ChildRow[]) => {
     for (const { path, key, v3, v4, outcome, evidence } of rows) {
-      const group = scope * BigInt(GROUP_OF.scope) + must(pathIds.get(path)) * BigInt(GROUP_OF.path);
+      const group = scope * BigInt(GROUP_OF.scope) + path * BigInt(GROUP_OF.path);
       const text = v4 === null || v3Key === v4Key ? evidence : withParentKey(evidence, v4Key);
       insert.run(group + BigInt(outcome), id, key, v3, v4, text);
     }
@@ -148,7 +140,7 @@ function withParentKey(evidence: string | null, v4Key: string | null): string {
 }
 
 interface StoredChild {
-  readonly path: string;
+  readonly path: bigint;
   readonly svcId: bigint;
   readonly key: string | null;
   readonly uid: string | null;

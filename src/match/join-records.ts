@@ -298,7 +298,7 @@ const DESCRIBE_WINDOWS = `
     select case
       when t.outcome = o.unmatched_outside_window then json_object(
         'latest_date', strftime('%Y-%m-%dT%H:%M:%fZ', t.latest_ms / 1000.0, 'unixepoch'),
-        'latest_from', r.latest_from,
+        'latest_from', iif(r.latest_is_service, 'service', 'platform'),
         'window_start', strftime('%Y-%m-%dT%H:%M:%fZ', s.window_ms / 1000.0, 'unixepoch'),
         'window', s.window_source)
       else json_object('created', strftime('%Y-%m-%dT%H:%M:%fZ', r.created_ms / 1000.0, 'unixepoch')) end

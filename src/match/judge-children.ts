@@ -18,12 +18,13 @@ import {
 import { numberOf, withFlags } from './outcomes.js';
 
 export interface ChildMember extends KeyMember {
-  readonly path: string;
+  /** A number in `child_path`. */
+  readonly path: bigint;
   readonly key: string | null;
 }
 
 export interface ChildRow {
-  readonly path: string;
+  readonly path: bigint;
   readonly key: string | null;
   readonly v3: bigint | null;
   readonly v4: bigint | null;

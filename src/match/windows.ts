@@ -33,7 +33,7 @@ export function readWindows(
   const dates = readDates(db, throwIfStopped);
   const earliest = db.prepare<[bigint, bigint], { svcId: bigint; platformId: string | null }>(`
     select svc_id as svcId, platform_id as platformId
-    from record where stream_id = ? and latest_ms = ? and latest_from = 'platform'
+    from record where stream_id = ? and latest_ms = ? and not latest_is_service
     order by svc_id limit 1`);
   const windows = new Map<bigint, BackfillWindow>();
   for (const { id, generation, model, companyId } of lists) {
@@ -65,7 +65,7 @@ function readDates(db: Db, throwIfStopped: () => void): ReadonlyMap<bigint, Date
     select r.stream_id as stream, (r.latest_ms - (r.latest_ms % ${DAY_MS} + ${DAY_MS}) % ${DAY_MS}) / ${DAY_MS} as day,
       count(*) as count, min(r.latest_ms) as earliestMs
     from record as r cross join stream as s on s.id = r.stream_id
-    where r.id > ? and r.id <= ? and r.latest_from = 'platform' and s.generation = 'v4'
+    where r.id > ? and r.id <= ? and r.latest_ms is not null and not r.latest_is_service and s.generation = 'v4'
     group by 1, 2`);
   for (const range of blocksOf(db, 'record', RECORDS_PER_BLOCK, throwIfStopped)) {
     for (const { stream, day, count, earliestMs } of block.all(...range)) {

@@ -85,16 +85,27 @@ export function isDerivedWith(db: Db, config: Config): boolean {
   return readMeta(db, DERIVED) === derivationOf(config);
 }
 
-/** Notes that dates and children of all stored records were derived with this configuration. */
+/** Notes that dates and children of all stored records are derived with this configuration. */
 export function saveDerivation(db: Db, config: Config): void {
   writeMeta(db, DERIVED, derivationOf(config));
+  db.exec('delete from child_path');
+  addChildPaths(db, config);
+}
+
+function addChildPaths(db: Db, { models }: Config): void {
+  const paths = JSON.stringify(models.flatMap(({ children }) => children));
+  db.prepare('insert or ignore into child_path(name) select distinct value from json_each(?) order by 1').run(
+    paths,
+  );
 }
 
 /** Notes that records will be stored that were derived with this configuration. */
 export function noteDerivation(db: Db, config: Config): void {
   const hasRecords = db.prepare('select 1 from record limit 1').get() !== undefined;
-  if (!hasRecords) saveDerivation(db, config);
-  else if (!isDerivedWith(db, config)) writeMeta(db, DERIVED, 'several');
+  if (!hasRecords) return saveDerivation(db, config);
+  if (isDerivedWith(db, config)) return;
+  writeMeta(db, DERIVED, 'several');
+  addChildPaths(db, config);
 }
 
 function compareExport(db: Db, config: Config): Difference[] {

@@ -8,7 +8,7 @@ export type OpenMode = 'create' | 'write' | 'read';
 
 /** `SVCM` */
 export const APPLICATION_ID = 0x5356434d;
-const SCHEMA_VERSION = 9;
+const SCHEMA_VERSION = 10;
 
 /** The first version of SQLite without the WAL-reset corruption bug. */
 const OLDEST_SQLITE = [3, 51, 3] as const;

@@ -210,12 +210,19 @@ const LIVE_IN_V4 = `
   where s.generation = 'v4' and s.model in (select value from json_each(@models)) and not r.deleted
   limit 1`;
 
+/** Matched records share a key; only without any are all keys compared. */
 const SHARED_KEY = `
-  select 1
-  from stream as s cross join record as a on a.stream_id = s.id cross join record as b on b.platform_id = a.platform_id
-    cross join stream as t on t.id = b.stream_id
-  where s.generation = 'v3' and s.model in (select value from json_each(@models)) and t.generation = 'v4' and t.model = s.model
+  select 1 from remap_group
+  where path = '' and matched_by in ('platform_id', 'platform_unique_id')
+    and model in (select value from json_each(@models))
+    and (@companies is null or v3_company_id in (select value from json_each(@companies)))
+  union all
+  select 1 from stream as s cross join record as a on a.stream_id = s.id
+  where s.generation = 'v3' and s.model in (select value from json_each(@models))
     and (@companies is null or a.company_id in (select value from json_each(@companies)))
+    and (s.model, a.platform_id) in (
+      select t.model, b.platform_id from stream as t cross join record as b on b.stream_id = t.id
+      where t.generation = 'v4' and b.platform_id is not null)
   limit 1`;
 
 /** Whether a generation answered 404 to every list that it was asked for. */
@@ -292,8 +299,12 @@ export function readStaleness(db: Db, config: Config): string[] {
   if (run === null) return [];
   const now = buildRemapInputs(db, config, digestInputFiles(config));
   const names = [...new Set([...Object.keys(run.inputs), ...Object.keys(now)])];
-  return names.filter((name) => run.inputs[name] !== now[name]).map(describeInput);
+  const changes = names.filter((name) => run.inputs[name] !== now[name]).map(describeInput);
+  const hasExpired = db.prepare(EXPIRED).get() !== undefined;
+  return hasExpired ? [...changes, 'decisions that have expired'] : changes;
 }
+
+const EXPIRED = "select 1 from decision where until <= date('now') and why is not 'expired' limit 1";
 
 function describeInput(name: string): string {
   if (name === EXPORT) return 'the exported data';

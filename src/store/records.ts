@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { PageChild, PageRecord, RejectedObject, V4Company } from '../domain.js';
+import { must } from '../text/at.js';
 import type { Db } from './sqlite.js';
 import type { StreamRow } from './streams.js';
 
@@ -32,7 +33,7 @@ export function prepareSaveRecords(
   db: Db,
 ): (row: StreamRow, records: readonly PageRecord[], pageId: bigint | null) => RecordTally {
   const insert = db.prepare(`
-    insert into record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_from,
+    insert into record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_is_service,
       created_ms, child_count, child_twins, page_id, walk)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     on conflict do nothing`);
@@ -42,7 +43,7 @@ export function prepareSaveRecords(
     from record where stream_id = ? and svc_id = ?`);
   const update = db.prepare(`
     update record set company_id = ?, platform_id = ?, unique_id = ?, deleted = ?, updated_ms = ?, latest_ms = ?,
-      latest_from = ?, created_ms = ?, child_count = ?, child_twins = ?, page_id = ?, walk = ?
+      latest_is_service = ?, created_ms = ?, child_count = ?, child_twins = ?, page_id = ?, walk = ?
     where id = ?`);
   const children = prepareSaveChildren(db);
   return (row, records, pageId) => {
@@ -79,7 +80,7 @@ function valuesOf(record: PageRecord): readonly (string | number | bigint | null
     record.deleted ? 1 : 0,
     record.updatedMs,
     record.latestMs,
-    record.latestFrom,
+    record.latestFrom === 'service' ? 1 : 0,
     record.createdMs,
     record.children.length,
     hasTwins(record.children) ? 1 : 0,
@@ -115,6 +116,10 @@ function isSameTime(stored: bigint | null, ms: number | null): boolean {
   return stored === null ? ms === null : ms !== null && Number(stored) === ms;
 }
 
+export function listChildPaths(db: Db): { readonly id: bigint; readonly name: string }[] {
+  return db.prepare<[], { id: bigint; name: string }>('select id, name from child_path order by id').all();
+}
+
 interface ChildWriter {
   insert(recordId: number | bigint, children: readonly PageChild[]): void;
   replace(recordId: bigint, children: readonly PageChild[]): void;
@@ -124,10 +129,15 @@ function prepareSaveChildren(db: Db): ChildWriter {
   const add = db.prepare(`
     insert into child(record_id, position, path, svc_id, platform_id, unique_id, deleted) values (?, ?, ?, ?, ?, ?, ?)`);
   const drop = db.prepare<[bigint]>('delete from child where record_id = ?');
+  let paths: ReadonlyMap<string, bigint> | undefined;
+  const numberOf = (path: string) => {
+    paths ??= new Map(listChildPaths(db).map(({ id, name }) => [name, id]));
+    return must(paths.get(path), 'child path');
+  };
   const insert: ChildWriter['insert'] = (recordId, children) => {
     let position = 0;
     for (const { path, svcId, platformId, platformUniqueId, deleted } of children) {
-      add.run(recordId, position++, path, svcId, platformId, platformUniqueId, deleted ? 1 : 0);
+      add.run(recordId, position++, numberOf(path), svcId, platformId, platformUniqueId, deleted ? 1 : 0);
     }
   };
   return {
@@ -151,14 +161,15 @@ export function prepareDeriveAgain(db: Db): (pageId: bigint, records: readonly P
       where p.id = ? and r.svc_id = ? and r.page_id = p.id`)
     .pluck();
   const update = db.prepare(`
-    update record set latest_ms = ?, latest_from = ?, created_ms = ?, child_count = ?, child_twins = ? where id = ?`);
+    update record set latest_ms = ?, latest_is_service = ?, created_ms = ?, child_count = ?, child_twins = ? where id = ?`);
   const children = prepareSaveChildren(db);
   return (pageId, records) => {
     for (const record of records) {
       const id = find.get(pageId, record.svcId);
       if (id === undefined) continue;
       const counts = [record.children.length, hasTwins(record.children) ? 1 : 0];
-      update.run(record.latestMs, record.latestFrom, record.createdMs, ...counts, id);
+      const isOfService = record.latestFrom === 'service' ? 1 : 0;
+      update.run(record.latestMs, isOfService, record.createdMs, ...counts, id);
       children.replace(id, record.children);
     }
   };

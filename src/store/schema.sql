@@ -78,7 +78,7 @@ create table record(
   deleted integer not null check (deleted in (0, 1)),
   updated_ms integer, -- <prefix>updated_at
   latest_ms integer, -- latest of the configured date fields, else of the service's dates
-  latest_from text check (latest_from in ('platform', 'service')),
+  latest_is_service integer not null check (latest_is_service in (0, 1)), -- 1: latest_ms is a date of the service
   created_ms integer, -- created_at, else org_created_at
   child_count integer not null, -- rows of child
   child_twins integer not null check (child_twins in (0, 1)), -- 1: two of its children have the same path and platform_id
@@ -87,9 +87,12 @@ create table record(
   unique (stream_id, svc_id)
 ) strict;
 
--- Objects nested in records, in the order of their record.
+-- The configured fields that hold children, numbered in alphabetical order.
+create table child_path(id integer primary key check (id between 1 and 255), name text not null unique) strict;
+
+-- Objects nested in records, in the order of their record. path is a child_path.
 create table child(
-  record_id integer not null, position integer not null, path text not null, svc_id integer not null,
+  record_id integer not null, position integer not null, path integer not null, svc_id integer not null,
   platform_id text, unique_id text, deleted integer not null check (deleted in (0, 1)),
   primary key (record_id, position)
 ) strict, without rowid;

@@ -112,7 +112,7 @@ export function storedRecords(db: Db): StoredRecord[] {
       select format('%s %s %s %s', s.generation, s.region, s.model, ifnull(s.company_id, 'all')) as list,
         r.svc_id as svcId, r.company_id as companyId, r.platform_id as platformId, r.deleted,
         r.updated_ms as updatedMs, r.page_id as pageId,
-        (select json_group_array(json_array(path, svc_id, platform_id)) from
+        (select json_group_array(json_array((select name from child_path p where p.id = path), svc_id, platform_id)) from
           (select * from child c where c.record_id = r.id order by position)) as children
       from record r join stream s on s.id = r.stream_id
       order by s.generation, s.region, s.model, s.company_id, r.svc_id`)

@@ -162,11 +162,11 @@ function prepareSave(db: Db): {
     'select id from stream where generation = ? and region = ? and model = ? and ifnull(company_id, ?) = ?',
   );
   const record = db.prepare(`
-    insert into record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, latest_ms, latest_from, created_ms,
+    insert into record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, latest_ms, latest_is_service, created_ms,
       child_count, child_twins, page_id, walk)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)`);
   const child = db.prepare(`
-    insert into child(record_id, position, path, svc_id, platform_id, unique_id, deleted) values (?, ?, 'line_items', ?, ?, ?, ?)`);
+    insert into child(record_id, position, path, svc_id, platform_id, unique_id, deleted) values (?, ?, 1, ?, ?, ?, ?)`);
   const addPage = db.prepare("insert into page(stream_id, encoding, body) values (?, 'identity', ?)");
   const ofList = (generation: 'v3' | 'v4', { model = INVOICES, region = 'default', company = 1 }: Thing) => {
     const name = `${generation} ${model} ${region} ${company}`;
@@ -197,7 +197,7 @@ function prepareSave(db: Db): {
     const latest = msOf(one.latest);
     const { lastInsertRowid } = record.run(
       ...[list.id, BigInt(id), BigInt(company), key, uid, deleted ? 1n : 0n],
-      ...[latest, latest === null ? null : (one.latestFrom ?? 'platform'), msOf(one.created)],
+      ...[latest, one.latestFrom === 'service' ? 1n : 0n, msOf(one.created)],
       ...[BigInt(kids.length), new Set(keys).size < keys.length ? 1n : 0n, list.page],
     );
     for (const [at, kid] of kids.entries()) {

@@ -26,7 +26,7 @@ function listOf(gen: 3 | 4, text: string): ChildMember[] {
   return text.split(' ').map((one) => {
     const [id = '0', key = '', uid = '', deleted] = one.split(',');
     const keys = { key: key || null, uid: uid || null };
-    return { gen, path: 'line_items', svcId: BigInt(id), ...keys, deleted: deleted !== undefined };
+    return { gen, path: 1n, svcId: BigInt(id), ...keys, deleted: deleted !== undefined };
   });
 }
 
@@ -78,7 +78,7 @@ describe('many children', () => {
     const crowd = (count: number) =>
       ([3, 4] as const).map((gen) =>
         Array.from({ length: count }, (_unused, at): ChildMember => {
-          const plain = { path: 'line_items', key: null, uid: null, deleted: false };
+          const plain = { path: 1n, key: null, uid: null, deleted: false };
           return { gen, svcId: BigInt(at), ...plain, ...childOf(gen, at) };
         }),
       );

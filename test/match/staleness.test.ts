@@ -21,8 +21,11 @@ const CONFIG = configOf({ companies: { match: 'same_id', include: [], exclude: [
 const EXPORTED = { v3: things('1 a [11 x]; 2 b'), v4: things('9 a [19 x]; 8 z') };
 
 function build(db: Db, config: Config) {
-  const inputs = digestInputFiles(config);
-  return buildRemap({ db, config, named: [], inputs, clock: { now: () => 0 }, onProgress: () => {} });
+  return buildRemap({ ...plain(db, config), inputs: digestInputFiles(config) });
+}
+
+function plain(db: Db, config: Config) {
+  return { db, config, named: [], clock: { now: () => 0 }, onProgress: () => {} };
 }
 
 /** The staleness of a remap that was built with `CONFIG` for another configuration, and its code. */
@@ -84,6 +87,21 @@ describe('a remap is stale', () => {
     close();
   });
 
+  it('once a decision that it took has expired', () => {
+    const { db, close } = openExported(CONFIG, EXPORTED);
+    const decision = { line: 2, model: INVOICES, path: '', region: 'default', v3CompanyId: 1n, v3SvcId: 2n };
+    const until = (day: string) => [{ ...decision, v4SvcId: null, note: '', until: day }];
+    remapOf(db, CONFIG, [], until('9999-01-01'));
+    expect(readStaleness(db, CONFIG)).toEqual([]);
+    buildRemap({ ...plain(db, CONFIG), decisions: until('1970-01-02') });
+    expect(readStaleness(db, CONFIG)).toEqual(['decisions that have expired']);
+    expect(codeOf(() => assertUsableRemap(db, CONFIG))).toBe('incomplete');
+    // it says then that the decision has expired
+    remapOf(db, CONFIG, [], until('1970-01-02'));
+    expect(readStaleness(db, CONFIG)).toEqual([]);
+    close();
+  });
+
   it('once an export finished after it; then only readers that say so may use it', () => {
     const { db, close } = openExported(CONFIG, EXPORTED);
     expect(codeOf(() => assertUsableRemap(db, CONFIG))).toBe('incomplete');
@@ -113,6 +131,7 @@ describe('there is nothing to compare', () => {
     ['no live V4 record', { v3: things('1 a'), v4: things('9 a deleted') }, 'no_v4_records'],
     ['no key of a model on both sides', { v3: things('1 a'), v4: things('9 b') }, 'no_common_key'],
     ['one key on both sides', EXPORTED, undefined],
+    ['a key of companies that are not paired', { v3: things('1 a'), v4: things('9 a company=2') }, undefined],
   ])('with %s: %s', (_, exported, code) => {
     const { db, close } = openExported(CONFIG, exported);
     build(db, CONFIG);
@@ -166,7 +185,10 @@ describe('children and dates', () => {
       svc_company_id: 1,
       platform_id: 'a',
       due: '2020-05-05',
-      lines: [{ svc_id: kid, platform_id: 'x' }],
+      lines: [
+        { svc_id: kid, platform_id: 'x' },
+        { svc_id: 'none', platform_id: 'y' },
+      ],
     });
     for (const [generation, id, kid] of [
       ['v3', 1, 11],
@@ -191,6 +213,10 @@ describe('children and dates', () => {
     ]);
     expect(db.prepare('select distinct latest_ms from record').pluck().all()).toEqual([
       BigInt(Date.parse('2020-05-05')),
+    ]);
+    expect(db.prepare('select generation, path, reason, page from rejected order by 1').raw().all()).toEqual([
+      ['v3', 'lines', 'bad_svc_id', 1n],
+      ['v4', 'lines', 'bad_svc_id', 1n],
     ]);
     db.exec('update record set page_id = null');
     expect(codeOf(() => build(db, config))).toBe('other_configuration');

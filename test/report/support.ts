@@ -233,8 +233,8 @@ function fillRecord(
   deleted: number,
 ): void {
   db.prepare(
-    `insert into record(stream_id, svc_id, company_id, platform_id, deleted, latest_ms, latest_from, walk, child_count, child_twins)
-     values (?, ?, ?, ?, ?, ?, 'platform', 1, 0, 0) on conflict do nothing`,
+    `insert into record(stream_id, svc_id, company_id, platform_id, deleted, latest_ms, latest_is_service, walk, child_count, child_twins)
+     values (?, ?, ?, ?, ?, ?, 0, 1, 0, 0) on conflict do nothing`,
   ).run(stream, id, company, key, deleted, Date.parse('2026-10-01'));
 }
 
