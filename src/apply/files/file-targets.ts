@@ -269,11 +269,16 @@ async function* readRecords(
     }
     rest = text.slice(start);
   };
+  let tried = 0;
   for await (const chunk of stream) {
     const text = String(chunk);
     done += text.length;
-    yield* take(rest + text, false);
     onProgress({ kind: 'step', name: `reading ${basename(file)}`, done, total });
+    rest += text;
+    // A long record is looked for again when twice as much of it is there.
+    if (rest.length < 2 * tried) continue;
+    yield* take(rest, false);
+    tried = rest.length;
     if (rest.length <= MAX_RECORD_CHARS) continue;
     throw new SvcError(
       'bad_input',
