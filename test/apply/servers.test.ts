@@ -189,6 +189,66 @@ describe.each(PRODUCTS)('%s', (product) => {
     }
   });
 
+  on('has no column without an owner when writes and an undo come at once', async (shop, commands) => {
+    await shop.run(`${PLAIN}; ${ROWS}`);
+    const before = await shop.dump();
+    const run = commands();
+    for (let round = 0; round < campaignSize({ small: 1, full: 12 }); round += 1) {
+      if (round % 2 === 0) await run.write();
+      const results = await Promise.allSettled([run.write(), run.undo(), run.write()]);
+      const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+      expect(failures.filter((error) => ![4, 6].includes(error.exitCode))).toEqual([]);
+      await run.undo();
+      expect(await shop.dump(), `round ${round}`).toBe(before);
+    }
+  });
+
+  on(
+    'keeps an undo away while a statement that commits adds the new column',
+    async (shop, commands) => {
+      await shop.run(`${PLAIN}; ${ROWS}`);
+      const before = await shop.dump();
+      const run = commands();
+      const slow = commands({
+        wrap: (db) => ({
+          ...db,
+          execute: async (sql) => {
+            if (!sql.startsWith('alter table')) return db.execute(sql);
+            // As the server does itself before it alters a table.
+            await db.execute('commit');
+            await run.undo().catch(() => {});
+            return db.execute(sql);
+          },
+        }),
+      });
+      await slow.write().catch(() => {});
+      await run.undo();
+      expect(await shop.dump()).toBe(before);
+    },
+    'mysql',
+  );
+
+  on(
+    'uses one connection where the address allows one',
+    async (shop) => {
+      const found = must(server, 'server');
+      const url = await found.createDatabase();
+      await shop.run(`${PLAIN}; ${ROWS}`);
+      const count = async () =>
+        (await shop.run('select count(*) from information_schema.processlist where db = database()'))[0];
+      const idle = Number((await count())?.[0]);
+      const db = await openServer(found, `${url}?connection_limit=1`);
+      const rows: unknown[] = [];
+      for await (const batch of db.read('select item from o where item is not null order by id')) {
+        rows.push(...batch.flat());
+        expect(Number((await count())?.[0])).toBe(idle + 1);
+      }
+      await db.close();
+      expect(rows).toEqual([20n, 30n, 40n, 50n, 20n]);
+    },
+    'mysql',
+  );
+
   on('refuses parameters of the address that it does not honour', async () => {
     const found = must(server, 'server');
     const url = await found.createDatabase();

@@ -2,6 +2,7 @@ import { connect, type Socket } from 'node:net';
 import mysql from 'mysql2';
 import { z } from 'zod';
 import { SvcError } from '../../errors.js';
+import { inBatches } from '../../text/rows.js';
 import { type ColumnFacts, type Database, throwIfAborted, type Value } from './database.js';
 import { introspectMysql, listMysqlTables, type MysqlQuery } from './mysql-catalog.js';
 import {
@@ -13,6 +14,7 @@ import {
   type Parameters,
   POOL_PARAMETERS,
   parseAddress,
+  REFUSED_HINT,
   readTls,
   SERVER_ERRORS,
   type ServerOptions,
@@ -72,6 +74,8 @@ const SSL_MODES: Readonly<Record<string, string>> = {
 
 interface Server {
   readonly place: string;
+  /** Whether the address allows one connection only. */
+  readonly isAlone: boolean;
   readonly options: mysql.ConnectionOptions;
 }
 
@@ -88,6 +92,7 @@ function connectionOptions(url: URL, options: ServerOptions): Server {
   const port = url.port === '' ? 3306 : Number(url.port);
   const name = host === '' ? '127.0.0.1' : host;
   return {
+    isAlone: given('connection_limit') === '1',
     place: `${socketPath === null ? `${name}:${port}` : 'the local socket'}, database ${database}`,
     options: {
       ...(socketPath === null ? { host: name, port } : { socketPath }),
@@ -134,6 +139,9 @@ const BEGIN = {
   write: 'set transaction isolation level read committed; start transaction read write',
 } as const;
 
+/** One for each database of the server. */
+const LOCK = "concat('svc_migrate ', sha1(database()))";
+
 const resultSchema = z.union([
   z.array(z.array(z.union([z.bigint(), z.string(), z.null()]))),
   z.object({ affectedRows: z.number() }).transform(({ affectedRows }) => affectedRows),
@@ -151,6 +159,8 @@ function typeCast(field: mysql.TypeCastField): Value {
 class MysqlSession {
   readonly place: string;
   readonly #options: ServerOptions;
+  readonly #lockSeconds: number;
+  readonly #isAlone: boolean;
   readonly #server: mysql.ConnectionOptions;
   readonly #sockets = new Set<Socket>();
   readonly #stop = () => {
@@ -160,8 +170,10 @@ class MysqlSession {
   #maxStatementBytes = MAX_STATEMENT_BYTES;
   noPad = 'utf8mb4_nopad_bin';
 
-  constructor(options: ServerOptions, { place, options: server }: Server) {
+  constructor(options: ServerOptions, { place, options: server, isAlone }: Server) {
+    this.#isAlone = isAlone;
     this.#options = options;
+    this.#lockSeconds = Math.max(1, Math.ceil(options.lockTimeoutMs / 1000));
     this.#server = server;
     this.place = place;
   }
@@ -192,19 +204,33 @@ class MysqlSession {
 
   async transaction<T>(mode: 'read' | 'write', work: () => Promise<T>): Promise<T> {
     throwIfAborted(this.#options);
-    await this.execute(BEGIN[mode]);
+    if (mode === 'write') await this.#lock();
     try {
+      await this.execute(BEGIN[mode]);
       const result = await work();
       await this.execute('commit');
       return result;
     } catch (error) {
       await this.execute('rollback').catch(() => {});
       throw error;
+    } finally {
+      if (mode === 'write') await this.execute(`do release_lock(${LOCK})`).catch(() => {});
     }
   }
 
-  /** On a connection of its own: one that sends rows can do nothing else. */
-  async *read(sql: string): AsyncGenerator<Value[][]> {
+  /** DDL commits, and that releases the lock on the state of a column; this lock lasts until the work has ended. */
+  async #lock(): Promise<void> {
+    const [row = []] = await this.query(`select get_lock(${LOCK}, ${this.#lockSeconds})`);
+    if (row[0] === 1n) return;
+    throw SERVER_ERRORS.busy(`Another svc-migrate is writing to ${this.place}.`, null);
+  }
+
+  /** On a connection of its own, because one that sends rows can do nothing else; from memory if there may be only one. */
+  async *read(sql: string): AsyncGenerator<readonly Value[][]> {
+    if (this.#isAlone) {
+      yield* inBatches(await this.query(sql), BATCH_ROWS);
+      return;
+    }
     const connection = await this.#guard(() => this.#open());
     const rows = connection.query({ sql, rowsAsArray: true, typeCast }).stream({ highWaterMark: BATCH_ROWS });
     // The driver does not end the rows if their connection is lost.
@@ -262,7 +288,7 @@ class MysqlSession {
     });
     connection.on('error', () => {});
     await connection.promise().connect();
-    const seconds = Math.max(1, Math.ceil(this.#options.lockTimeoutMs / 1000));
+    const seconds = this.#lockSeconds;
     await connection
       .promise()
       .query(`${SETTINGS}, innodb_lock_wait_timeout = ${seconds}, lock_wait_timeout = ${seconds}`);
@@ -390,6 +416,6 @@ function mysqlError(error: unknown, place: string): unknown {
   }
   const sentence = `MySQL: ${error.message}.`;
   if (BUSY.has(number)) return SERVER_ERRORS.busy(sentence, error);
-  const hint = HINTS.find(([numbers]) => numbers.includes(number))?.[1] ?? 'The data are as they were.';
+  const hint = HINTS.find(([numbers]) => numbers.includes(number))?.[1] ?? REFUSED_HINT;
   return new SvcError('bad_input', sentence, { facts: { error: code, errno: number }, hint, cause: error });
 }

@@ -12,6 +12,7 @@ import {
   type Parameters,
   POOL_PARAMETERS,
   parseAddress,
+  REFUSED_HINT,
   readTls,
   SERVER_ERRORS,
   type ServerOptions,
@@ -392,5 +393,5 @@ function hintOf(code: string): string {
   if (code.startsWith('23')) return CONSTRAINT_HINT;
   if (code === '2BP01') return 'Drop what uses the column, then run the same command again.';
   if (code === '25006') return 'This server is read-only: connect to the primary.';
-  return 'The data are as they were.';
+  return REFUSED_HINT;
 }

@@ -138,6 +138,9 @@ export const SERVER_ERRORS = {
     }),
 } as const;
 
+export const REFUSED_HINT =
+  'The data are as they were: take away what refuses it, then run the same command again.';
+
 export const CONSTRAINT_HINT =
   'A constraint of the table refuses the ids: the data are as they were. Drop the constraint for the time of the switch.';
 

@@ -148,7 +148,7 @@ export function openServer(
   url: string,
   {
     tls = 'verified',
-    lockTimeoutMs = 5000,
+    lockTimeoutMs = 1000,
   }: { tls?: 'verified' | 'unverified'; lockTimeoutMs?: number } = {},
 ): Promise<Database> {
   const options = { ...CONNECTION, url, name: 'DB', tls, mode: 'write', lockTimeoutMs } as const;
