@@ -1,7 +1,7 @@
 import type { PageRecord, V4Company } from '../domain.js';
 import { parseId } from '../domain.js';
 import { at } from '../text/at.js';
-import { badCompanyList, openCompanyEnvelope, parseJson } from './envelope.js';
+import { badCompanyList, isMembers, type Members, openEnvelope, parseJson } from './envelope.js';
 import { exactInteger, type ParsedPage, quoteIntegers } from './pages.js';
 import { itemTexts, valueStart } from './raw-text.js';
 
@@ -11,7 +11,6 @@ export interface CompanyListFormat {
   readonly companyIdField: string | null;
 }
 
-type Members = Readonly<Record<string, unknown>>;
 type CompanyId = number | bigint;
 
 /**
@@ -24,7 +23,7 @@ export function parseCompanyPage(text: string, format: CompanyListFormat): Parse
   const names = [`${prefix}id`, `${prefix}company_id`, 'id'];
   const quoted = companyIdField === null ? names : [at(companyIdField.split('.'), -1)];
   parseJson(text);
-  const { list, next, totalCount, path } = openCompanyEnvelope(parseJson(quoteIntegers(text, quoted)));
+  const { list, next, totalCount, path } = openEnvelope(parseJson(quoteIntegers(text, quoted)), null);
   const idPath = companyIdField === null ? findIdPath(list, names) : companyIdField.split('.');
   const ids = idPath === null ? null : idsAt(list, idPath);
   if (ids === null) throw badCompanyList(describeMissing(list, companyIdField ?? names.join(', ')));
@@ -120,8 +119,4 @@ function recordOf(companyId: CompanyId): PageRecord {
     createdMs: null,
     children: [],
   };
-}
-
-function isMembers(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Config } from '../config/config.js';
 import type { Generation, ListPage, ModelPair, PageChild, PageRecord, RejectedObject } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { openEnvelope, parseJson } from './envelope.js';
+import { isMembers, type Members, openEnvelope, parseJson } from './envelope.js';
 import { parseIsoDate } from './iso-date.js';
 import { itemTexts, valueStart } from './raw-text.js';
 
@@ -32,14 +32,13 @@ export function pageParser(format: PageFormat): ParsePage {
   const reader = new RecordReader(format);
   return (text, company) => {
     const companyId = company === null ? null : shortest(company);
-    const envelope = openEnvelope(format.generation, parseJson(text));
-    const { next, totalCount } = envelope;
-    let taken = reader.readList(envelope.list, companyId);
+    const { list, path, next, totalCount } = openEnvelope(parseJson(text), format.generation);
+    let taken = reader.readList(list, companyId);
     if (taken.isInexact) {
       const exact = parseJson(quoteIntegers(text, reader.idMembers));
-      taken = reader.readList(openEnvelope(format.generation, exact).list, companyId);
+      taken = reader.readList(openEnvelope(exact, format.generation).list, companyId);
     }
-    const rejected = taken.rejected.length === 0 ? [] : withRawText(taken.rejected, text, format.generation);
+    const rejected = taken.rejected.length === 0 ? [] : withRawText(taken.rejected, text, path);
     return { records: taken.records, rejected, companies: [], next, totalCount };
   };
 }
@@ -82,7 +81,6 @@ function shortest(id: number | bigint): number | bigint {
 }
 
 type RejectReason = RejectedObject['reason'];
-type Members = Readonly<Record<string, unknown>>;
 type Rejection = Omit<RejectedObject, 'raw'> & { readonly index: number };
 
 interface Taken {
@@ -100,7 +98,6 @@ class RecordReader {
   readonly #id: string;
   readonly #companyId: string;
   readonly #deletedAt: string;
-  readonly #createdAt: string;
   readonly #updatedAt: string;
   readonly #childFields: readonly string[];
   readonly #dateFields: readonly string[];
@@ -111,11 +108,10 @@ class RecordReader {
     this.#id = `${fieldPrefix}id`;
     this.#companyId = `${fieldPrefix}company_id`;
     this.#deletedAt = `${fieldPrefix}deleted_at`;
-    this.#createdAt = `${fieldPrefix}created_at`;
     this.#updatedAt = `${fieldPrefix}updated_at`;
     this.#childFields = [...new Set(children)];
     this.#dateFields = dateFields;
-    this.#serviceDates = [this.#createdAt, this.#updatedAt];
+    this.#serviceDates = [`${fieldPrefix}created_at`, this.#updatedAt];
     this.idMembers = [this.#id, this.#companyId, 'platform_id', 'platform_unique_id'];
   }
 
@@ -211,10 +207,6 @@ class RecordReader {
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-function isMembers(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function missing(value: unknown, name: 'svc_id' | 'company_id'): RejectReason {
   return value === undefined || value === null ? `no_${name}` : `bad_${name}`;
 }
@@ -247,14 +239,18 @@ function latestDate(record: Members, names: readonly string[]): number | null {
 }
 
 /** Adds the JSON texts of rejected objects. */
-function withRawText(rejected: readonly Rejection[], text: string, generation: Generation): RejectedObject[] {
-  const list = valueStart(text, generation === 'v3' ? ['data'] : ['data', 'data']);
+function withRawText(
+  rejected: readonly Rejection[],
+  text: string,
+  path: readonly string[],
+): RejectedObject[] {
+  const list = valueStart(text, path);
   const items = list === null ? [] : [...itemTexts(text, list)];
-  return rejected.map(({ position, path, reason, index }) => {
-    const item = items[position] ?? '';
-    const children = path === '' ? null : valueStart(item, [path]);
+  return rejected.map(({ index, ...object }) => {
+    const item = items[object.position] ?? '';
+    const children = object.path === '' ? null : valueStart(item, [object.path]);
     const raw = children === null ? item : ([...itemTexts(item, children)][index] ?? '');
-    return { position, path, reason, raw };
+    return { ...object, raw };
   });
 }
 

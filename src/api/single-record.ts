@@ -1,11 +1,12 @@
 import { isSafeNumber, parse } from 'lossless-json';
 import type { PageRecord } from '../domain.js';
-import { badRecord, openRecord, parseJson } from './envelope.js';
+import { SvcError } from '../errors.js';
+import { assertNoError, isMembers, type Members, parseJson } from './envelope.js';
 import { type PageFormat, pageParser } from './pages.js';
 import { itemTexts, valueStart, valueText } from './raw-text.js';
 
 /** The members of a record; integers beyond 2^53 are bigints. */
-export type RecordMembers = Readonly<Record<string, unknown>>;
+export type RecordMembers = Members;
 
 export interface FetchedRecord {
   readonly record: PageRecord;
@@ -21,7 +22,6 @@ export function recordParser(format: PageFormat) {
   const parsePage = pageParser({ ...format, generation: 'v3' });
   const idField = `${format.fieldPrefix}id`;
   return (text: string, companyId: bigint, svcId: bigint): FetchedRecord => {
-    openRecord(parseJson(text), idField);
     const body = recordText(text, idField);
     const { records, rejected } = parsePage(`{"data":[${body}],"next":null}`, companyId);
     const [record] = records;
@@ -31,16 +31,30 @@ export function recordParser(format: PageFormat) {
   };
 }
 
+/**
+ * The text of the only record in an answer, whose shape is not specified: the outermost object with an id, inside up to two
+ * levels of `data`, alone or as the only item of a list.
+ */
 function recordText(text: string, idField: string): string {
-  let part = text;
-  for (;;) {
-    const [item] = itemTexts(part, 0);
-    if (item !== undefined) part = item;
-    if (valueStart(part, [idField]) !== null) return part;
-    const data = valueText(part, 'data');
-    if (data === null) throw badRecord('it holds no object with an id');
-    part = data;
+  let part: string | null = text;
+  for (let depth = 0; depth < 3 && part !== null; depth++) {
+    let value = parseJson(part);
+    if (Array.isArray(value)) {
+      if (value.length !== 1) throw badRecord(`it is a list of ${value.length}`);
+      [part = ''] = itemTexts(part, 0);
+      value = value[0];
+    }
+    if (!isMembers(value)) break;
+    // An `error` member of an object with an id is a field like any other.
+    if (value[idField] !== undefined) return part;
+    assertNoError(value);
+    part = valueText(part, 'data');
   }
+  throw badRecord('it holds no object with an id');
+}
+
+function badRecord(what: string): SvcError {
+  return new SvcError('bad_response', `The answer is not the requested record: ${what}.`);
 }
 
 /** The members of the record with this id in the text of a stored page; null if the page has none. */
@@ -63,10 +77,6 @@ function parseMembers(text: string): RecordMembers {
     onDuplicateKey: ({ newValue }) => newValue,
   });
   return isMembers(value) ? value : {};
-}
-
-function isMembers(value: unknown): value is RecordMembers {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function exactNumber(literal: string): number | bigint | string {
