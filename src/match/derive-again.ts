@@ -1,4 +1,4 @@
-import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { decodeBody } from '../api/body.js';
 import { type ParsePage, pageFormat, pageParser } from '../api/pages.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
@@ -63,16 +63,11 @@ export function readStoredPage<T>(
 ): T {
   try {
     const { encoding, body } = must(page, 'page');
-    return parse(decodeBody(encoding, body).toString());
+    return parse(decodeBody(body, encoding));
   } catch (cause) {
     throw new SvcError('corrupt_database', 'The database is damaged: a stored page cannot be read.', {
       hint: DAMAGED,
       cause,
     });
   }
-}
-
-function decodeBody(encoding: string, body: Buffer): Buffer {
-  if (encoding === 'gzip') return gunzipSync(body);
-  return encoding === 'br' ? brotliDecompressSync(body) : body;
 }

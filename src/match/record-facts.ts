@@ -77,7 +77,7 @@ export class FactReader {
   #readPage(id: bigint, generation: 'v3' | 'v4'): ReadonlyMap<number, object | null> {
     const list = readStoredPage(
       this.#page.get(id),
-      (text) => openEnvelope(generation, JSON.parse(text)).list,
+      (text) => openEnvelope(JSON.parse(text), generation).list,
     );
     const objects = new Map<number, object | null>();
     for (const object of list) {

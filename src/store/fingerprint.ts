@@ -102,10 +102,11 @@ function addChildPaths(db: Db, { models }: Config): void {
 /** Notes that records will be stored that were derived with this configuration. */
 export function noteDerivation(db: Db, config: Config): void {
   const hasRecords = db.prepare('select 1 from record limit 1').get() !== undefined;
-  if (!hasRecords) return saveDerivation(db, config);
-  if (isDerivedWith(db, config)) return;
-  writeMeta(db, DERIVED, 'several');
-  addChildPaths(db, config);
+  if (!hasRecords) saveDerivation(db, config);
+  else if (!isDerivedWith(db, config)) {
+    writeMeta(db, DERIVED, 'several');
+    addChildPaths(db, config);
+  }
 }
 
 function compareExport(db: Db, config: Config): Difference[] {

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import type { Config } from '../../src/config/config.js';
 import type { Decision, ModelPair, NamedCompanyPair, StreamState } from '../../src/domain.js';
 import { buildRemap } from '../../src/match/build-remap.js';
@@ -167,7 +168,7 @@ function prepareSave(db: Db): {
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)`);
   const child = db.prepare(`
     insert into child(record_id, position, path, svc_id, platform_id, unique_id, deleted) values (?, ?, 1, ?, ?, ?, ?)`);
-  const addPage = db.prepare("insert into page(stream_id, encoding, body) values (?, 'identity', ?)");
+  const addPage = db.prepare("insert into page(stream_id, encoding, body) values (?, 'gzip', ?)");
   const ofList = (generation: 'v3' | 'v4', { model = INVOICES, region = 'default', company = 1 }: Thing) => {
     const name = `${generation} ${model} ${region} ${company}`;
     const before = streams.get(name);
@@ -175,7 +176,7 @@ function prepareSave(db: Db): {
     const place = generation === 'v3' ? region : '';
     const id = find.pluck().get(generation, place, model, BigInt(company), BigInt(company));
     if (id === undefined) throw new Error(`no list ${name}`);
-    const page = BigInt(addPage.run(id, Buffer.from('{}')).lastInsertRowid);
+    const page = BigInt(addPage.run(id, gzipSync('{}')).lastInsertRowid);
     const created = { generation, id, page, objects: [] };
     streams.set(name, created);
     return created;
@@ -184,7 +185,7 @@ function prepareSave(db: Db): {
   const pages = () => {
     for (const { generation, page, objects } of streams.values()) {
       const text = `{"data":[${objects.join(',')}],"next":null}`;
-      setPage.run(Buffer.from(generation === 'v4' ? `{"data":${text}}` : text), page);
+      setPage.run(gzipSync(generation === 'v4' ? `{"data":${text}}` : text), page);
     }
   };
   const saveThing = (generation: 'v3' | 'v4', one: Thing) => {

@@ -1,6 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.js';
 import { digestInputFiles } from '../../src/config/config.js';
@@ -172,7 +173,7 @@ describe('the digest of a remap', () => {
 describe('children and dates', () => {
   const config = configOf({ companies: { match: 'same_id', include: [], exclude: [] } });
   const page = (generation: string, objects: object[]) =>
-    Buffer.from(
+    gzipSync(
       JSON.stringify(
         generation === 'v3' ? { data: objects, next: null } : { data: { data: objects, next: null } },
       ),
