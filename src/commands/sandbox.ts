@@ -19,23 +19,16 @@ export const sandboxCommand: DefineCommand = (run) =>
     .option('--records <n>', 'approximate number of V3 records (default: 800)', wholeNumber(0, 10_000_000))
     .option('--companies <n>', 'number of companies (default: 4, ugly: 5)', wholeNumber(0, 1000))
     .addOption(
-      new Option('--scenario <name>', 'how difficult the data are; story: the service of `demo`')
-        .choices(['clean', 'ugly', 'story'] as const)
-        .default('clean' as const),
+      new Option('--scenario <name>', 'how difficult the data are')
+        .choices(['clean', 'ugly'])
+        .default('clean'),
     )
-    .option('--window <days>', "length of V4's history (default: 90)", wholeNumber(7, 700))
     .option('--backfill-seconds <n>', 'how long V4 takes to load its data', wholeNumber(0, 86_400))
-    .option('--latency <ms>', 'how long every answer takes', wholeNumber(0, 60_000))
     .option('--truth <file>', 'write the correct answer for each V3 id, as NDJSON')
     .option('--config-out <file>', 'write a configuration for this service')
     .option(
       '--fault <name[:rate]>',
       'inject a fault into this share of the requests (default: 0.05): 429, 500, reset, truncate, hang, cursor-expiry, cursor-loop, duplicate-pages, mutate; repeatable',
-      repeatable,
-    )
-    .option(
-      '--quirk <name[=value]>',
-      'differ from the specification: ignore=gte, refuse=select, page-cap=50, page-limit=50, clock-skew=3600, absent-v3=crm/stages, malformed=0.02, gzip, total-count=1000, any-model; repeatable',
       repeatable,
     )
     .addHelpText(
@@ -54,14 +47,11 @@ interface ServeOptions {
   readonly port?: number | undefined;
   readonly records?: number | undefined;
   readonly companies?: number | undefined;
-  readonly scenario: 'clean' | 'ugly' | 'story';
-  readonly window?: number | undefined;
+  readonly scenario: 'clean' | 'ugly';
   readonly backfillSeconds?: number | undefined;
-  readonly latency?: number | undefined;
   readonly truth?: string | undefined;
   readonly configOut?: string | undefined;
   readonly fault?: readonly string[] | undefined;
-  readonly quirk?: readonly string[] | undefined;
 }
 
 /** Serves until a signal. The truth is written at the start, and again at the end if the service changed meanwhile. */
@@ -81,7 +71,6 @@ async function serve(given: ServeOptions, io: Io): Promise<void> {
     if (given.truth !== undefined) await writeOutput(given.truth, lines(), { stdout: io.stdout, signal });
   };
   try {
-    sandbox.completeFullSync();
     await writeTruth();
     if (given.configOut !== undefined) {
       await writeOutput(given.configOut, [`${JSON.stringify(sandbox.config(), null, 2)}\n`], io);
@@ -99,39 +88,23 @@ async function serve(given: ServeOptions, io: Io): Promise<void> {
 }
 
 async function sandboxOptions(given: ServeOptions): Promise<SandboxOptions> {
-  const { addQuirk, FAULTS, NO_QUIRKS, parseFault, QUIRKS } = await import('../sandbox/faults.js');
-  const faults = (given.fault ?? []).map((text) =>
-    parseOr(`--fault ${text}`, `NAME or NAME:RATE, where NAME is ${FAULTS.join(', ')}.`, () =>
-      parseFault(text),
-    ),
-  );
-  const quirks = (given.quirk ?? []).reduce(
-    (all, text) => parseOr(`--quirk ${text}`, `Known: ${QUIRKS.join(', ')}.`, () => addQuirk(all, text)),
-    NO_QUIRKS,
-  );
+  const { FAULTS, parseFault } = await import('../sandbox/faults.js');
+  const faults = (given.fault ?? []).map((text) => {
+    const fault = parseFault(text);
+    if (fault !== null) return fault;
+    throw new SvcError('usage', `Invalid value "${text}" for --fault.`, {
+      hint: `Write NAME or NAME:RATE with a rate from 0 to 1. Names: ${FAULTS.join(', ')}.`,
+    });
+  });
   return {
     seed: given.seed,
-    scenario: given.scenario === 'ugly' ? 'ugly' : 'clean',
-    isStory: given.scenario === 'story',
+    scenario: given.scenario,
     port: given.port,
     scale: given.records,
     companies: given.companies,
-    windowDays: given.window,
     backfillSeconds: given.backfillSeconds,
-    latencyMs: given.latency,
     faults,
-    quirks,
   };
-}
-
-/** The result of `parse`; a TypeError becomes an error about the option. */
-function parseOr<T>(option: string, hint: string, parse: () => T): T {
-  try {
-    return parse();
-  } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
-    throw new SvcError('usage', `${option}: ${cause.message}`, { hint, cause });
-  }
 }
 
 function cannotListen({ port }: ServeOptions, cause: unknown): unknown {

@@ -25,8 +25,8 @@ export function isList(value: Json): value is readonly Json[] {
   return Array.isArray(value);
 }
 
-/** How a field's values compare in filters; `decimal` is a number stored as text. */
-export type FieldKind = 'integer' | 'number' | 'decimal' | 'text' | 'texts' | 'timestamp';
+/** How a field's values compare in filters; a `number` may be stored as text. */
+export type FieldKind = 'integer' | 'number' | 'text' | 'texts' | 'timestamp';
 
 export interface PlatformDates {
   readonly created: string | null;
@@ -48,7 +48,7 @@ const RULES: readonly FieldRule[] = [
   rule(/^(org_)?created_at$|^fiscal_start_at$/, 'timestamp', (_, { created }) => created),
   rule(/^updated_at$/, 'timestamp', (_, { updated }) => updated),
   rule(/_date$/, 'timestamp', (_, { posted }) => posted),
-  rule(/^unit_price$/, 'decimal', (draw) => drawAmount(draw).toFixed(2)),
+  rule(/^unit_price$/, 'number', (draw) => drawAmount(draw).toFixed(2)),
   rule(/^(people_count|quantity)$/, 'integer', (draw) => draw.maybe(0.2, () => 1 + draw.below(5000))),
   rule(/^(rate|deal_probability)$/, 'number', (draw) => draw.below(101) / 100),
   rule(/(^|_)(amount|total|discount|credit|due)$/, 'number', drawAmount),

@@ -151,7 +151,7 @@ const SERVICE_FIELDS: Readonly<Record<string, ServiceField>> = {
 };
 
 /**
- * Reads a filter. Integers compare exactly, timestamps as instants, decimal text as numbers, other text by code units; a
+ * Reads a filter. Integers compare exactly, timestamps as instants, text by code units; a
  * list equals a value it contains.
  *
  * @throws RequestError for an unknown field or operator, or a value of another kind
@@ -171,7 +171,6 @@ function toComparable(kind: FieldKind, value: string): Comparable | null {
     case 'integer':
       return /^-?\d+$/.test(value) ? BigInt(value) : null;
     case 'number':
-    case 'decimal':
       return value.trim() !== '' && Number.isFinite(Number(value)) ? Number(value) : null;
     case 'timestamp': {
       const ms = Date.parse(value);

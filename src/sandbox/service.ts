@@ -1,18 +1,12 @@
 import type { IncomingMessage } from 'node:http';
-import {
-  type AttemptFaults,
-  capLimit,
-  createMutator,
-  dropIgnoredParameters,
-  malformedBefore,
-  type Quirks,
-} from './faults.js';
+import { at } from '../text/at.js';
+import { type AttemptFaults, createMutator } from './faults.js';
 import { drawName, type JsonObject, writeJson } from './fields.js';
 import { badParameter, notFound, parseLimit, parseQuery, type Query, RequestError } from './list-query.js';
 import { MODELS, type ModelShape } from './models.js';
 import { type Page, readCursor, readPage, writeCursor } from './pages.js';
 import { writeRecord } from './record-body.js';
-import { createRequestCounter, Draw, hashOf, hexOf, mix, mixText } from './seeded-random.js';
+import { Draw, happens, hashOf, mix } from './seeded-random.js';
 import type { Company, StoredRecord } from './tables.js';
 import { regionsOf, type World } from './world.js';
 
@@ -55,7 +49,17 @@ export interface ServiceOptions {
   readonly loadedShare: (connection: number) => number;
   /** Wall clock, for `mutate`. */
   readonly clock: () => number;
-  readonly quirks: Quirks;
+  readonly defects: Defects;
+}
+
+/** What is wrong with the answers. */
+export interface Defects {
+  /** V3 models that answer 404. */
+  readonly absentV3?: readonly string[];
+  /** Share of the records that follow an object that is not a record. */
+  readonly malformed?: number;
+  /** Instead of the true count. */
+  readonly totalCount?: number;
 }
 
 export type Service = (request: IncomingMessage, url: URL, faults: AttemptFaults) => ServiceAnswer;
@@ -63,32 +67,24 @@ export type Service = (request: IncomingMessage, url: URL, faults: AttemptFaults
 export function createService(options: ServiceOptions): Service {
   const { world, apiKey } = options;
   const regions = regionsOf(world.scenario);
-  const countRequests = createRequestCounter();
+  let requests = 0;
   const state: State = { ...options, expired: new Set(), mutate: createMutator(world) };
-  return ({ method, headers }, url, faults) => {
-    const { pathname } = url;
-    const hash = mixText(mix(0x1d, world.seed), pathname + url.search);
-    // Depends on the address and the number of earlier requests to it, but not on other requests.
-    const requestId = pathname.startsWith('/v4') ? `req_${hexOf(mix(hash, countRequests(hash)))}` : null;
+  return ({ method, headers }, { pathname, searchParams }, faults) => {
+    requests += 1;
+    const requestId = pathname.startsWith('/v4') ? `req_${requests}` : null;
     try {
       if (headers['api_key'] !== apiKey)
         throw new RequestError(401, 'unauthorized', 'The api_key is not valid.');
       if (method !== 'GET') throw new RequestError(405, 'method_not_allowed', 'Only GET is allowed.');
       const route = findRoute(pathname, regions);
-      if (route === null) {
-        const isEmptyList = options.quirks.anyModel && V4_LIST.test(pathname);
-        if (!isEmptyList) throw notFound('such route');
-        return answerList([], { prev: null, next: null, totalCount: 0 }, requestId);
-      }
-      return answerRoute(state, route, url.searchParams, faults, requestId);
+      if (route === null) throw notFound('such route');
+      return answerRoute(state, route, searchParams, faults, requestId);
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
       return answerError(error.status, error.code, error.message, requestId);
     }
   };
 }
-
-const V4_LIST = /^\/v4\/core\/companies\/\d+\/[\w-]+$/;
 
 interface State extends ServiceOptions {
   readonly expired: Set<string>;
@@ -102,38 +98,32 @@ function answerRoute(
   faults: AttemptFaults,
   requestId: RequestId,
 ): ServiceAnswer {
-  const { world, quirks } = state;
+  const { world, defects } = state;
   switch (route.kind) {
     case 'v3_list': {
-      if (quirks.absentV3.includes(route.shape.v3)) throw notFound(`model ${route.shape.v3}`);
-      const query = readQuery(quirks, `${route.region} ${route.shape.v3}`, route.shape, parameters);
+      if (defects.absentV3?.includes(route.shape.v3)) throw notFound(`model ${route.shape.v3}`);
+      const query = parseQuery(`${route.region} ${route.shape.v3}`, route.shape, parameters);
       const table = world.v3.get(route.region)?.get(route.shape.v3);
       if (table === undefined) throw notFound(`region ${route.region}`);
       if (faults.strikes('mutate')) state.mutate(table, state.clock());
-      return answerPage(readFaultyPage(state, table.records, query, faults), query, requestId, quirks);
+      return answerPage(readFaultyPage(state, table.records, query, faults), query, requestId, defects);
     }
     case 'v4_companies':
       return answerCompanies(world, parameters, requestId);
     case 'v4_list': {
-      const honoured = dropIgnoredParameters(quirks, parameters);
-      const query = readQuery(quirks, `${route.companyId} ${route.shape.v4}`, route.shape, honoured);
+      const query = parseQuery(`${route.companyId} ${route.shape.v4}`, route.shape, parameters);
       const list = chooseV4List(world, route.shape, route.companyId, state.loadedShare);
       const page = readFaultyPage(state, list, { ...query, returnCount: true }, faults);
-      return answerPage(page, query, requestId, quirks);
+      return answerPage(page, query, requestId, defects);
     }
     case 'v4_record': {
-      const query = parseQuery('record', route.shape, dropIgnoredParameters(quirks, parameters));
+      const query = parseQuery('record', route.shape, parameters);
       const list = chooseV4List(world, route.shape, route.companyId, state.loadedShare);
       const record = list.find(({ svcId }) => svcId === route.svcId);
       if (record === undefined) throw notFound(`${route.shape.v4} record ${route.svcId} in that company`);
       return ok(`{"data":${writeRecord(record, query)},"request_id":${writeJson(requestId)}}`);
     }
   }
-}
-
-function readQuery(quirks: Quirks, list: string, shape: ModelShape, parameters: URLSearchParams): Query {
-  const query = parseQuery(list, shape, parameters);
-  return { ...query, limit: capLimit(quirks, query.limit) };
 }
 
 function readFaultyPage(state: State, list: Records, query: Query, faults: AttemptFaults): Page {
@@ -174,15 +164,31 @@ export interface ServiceAnswer {
 /** Id of the request in V4 answers; null in V3, which has none. */
 type RequestId = string | null;
 
-function answerPage(page: Page, query: Query, requestId: RequestId, quirks: Quirks): ServiceAnswer {
-  const { totalCount } = page;
-  const counted = totalCount === null ? page : { ...page, totalCount: quirks.totalCount ?? totalCount };
+function answerPage(
+  page: Page,
+  query: Query,
+  requestId: RequestId,
+  { malformed = 0, totalCount }: Defects,
+): ServiceAnswer {
   const texts = page.records.flatMap((record) => {
-    const malformed = malformedBefore(quirks, mix(record.table.hash, record.position));
-    return [...(malformed === null ? [] : [malformed]), writeRecord(record, query)];
+    const hash = mix(mix(record.table.hash, record.position), 0xbad);
+    const before = happens(hash, malformed) ? [at(MALFORMED, hash % MALFORMED.length)] : [];
+    return [...before, writeRecord(record, query)];
   });
-  return answerList(texts, counted, requestId);
+  const counted = page.totalCount === null ? null : (totalCount ?? page.totalCount);
+  return answerList(texts, { ...page, totalCount: counted }, requestId);
 }
+
+const MALFORMED = [
+  'null',
+  '"a text"',
+  '[]',
+  '{}',
+  '{"svc_id":"17","svc_company_id":5,"platform_id":"x"}',
+  '{"svc_id":1.5,"svc_company_id":5,"platform_id":"x"}',
+  '{"svc_id":99999999999999999999,"svc_company_id":5,"platform_id":"x"}',
+  '{"svc_id":17,"platform_id":"x"}',
+] as const;
 
 function answerList(
   texts: readonly string[],

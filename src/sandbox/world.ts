@@ -3,14 +3,15 @@ import { MODELS, type ModelShape } from './models.js';
 import { happens, hashOf, mix } from './seeded-random.js';
 import { type ApiVersion, type Block, buildBlock, buildTable, type Company, type Table } from './tables.js';
 
+/** Length of V4's backfill window: 90 days. */
+const WINDOW_MS = 90 * 86_400_000;
+
 export interface WorldOptions {
   readonly seed: number;
   /** `clean` passes `svc-migrate check`; `ugly` has every known problem in its data. */
   readonly scenario?: Scenario | undefined;
   readonly scale?: number | undefined;
   readonly companies?: number | undefined;
-  /** Length of the backfill window, at least 7; 90 by default. */
-  readonly windowDays?: number | undefined;
   readonly now?: number | undefined;
   readonly idsSurvive?: boolean | undefined;
   readonly arrivals?: boolean;
@@ -49,10 +50,10 @@ export function regionsOf(scenario: Scenario): readonly string[] {
 }
 
 export function buildWorld(options: WorldOptions): World {
-  const { seed, scenario = 'clean', windowDays = 90 } = options;
+  const { seed, scenario = 'clean' } = options;
   const hash = hashOf(seed, 'world');
   const nowMs = options.now ?? defaultNow(hash);
-  const times = { nowMs, sinceMs: nowMs - windowDays * 86_400_000 };
+  const times = { nowMs, sinceMs: nowMs - WINDOW_MS };
   const connections = planBlocks(
     options,
     planConnections(options, options.idsSurvive ?? happens(mix(hash, 1), 0.5)),

@@ -88,11 +88,11 @@ describe('run ends with the code of what it met', () => {
   const openSandbox = sandboxStarter();
   const CASES: readonly (readonly [string, Partial<SandboxOptions>, number, object])[] = [
     ['findings that nobody accepted', { scenario: 'ugly' }, 1, {}],
-    ['no V3 list at all', { quirks: { absentV3: MODELS.map(({ v3 }) => v3) } }, 2, {}],
+    ['no V3 list at all', { defects: { absentV3: MODELS.map(({ v3 }) => v3) } }, 2, {}],
     ['V4 without records', { backfillSeconds: 1000, clock: () => 0 }, 5, {}],
     ['a service that fails', { faults: [{ name: '500', rate: 1 }] }, 4, { http: { attempts: 1 } }],
-    ['malformed objects', { quirks: { malformed: 0.05 } }, 1, {}],
-    ['a count that is too high', { quirks: { totalCount: 1_000_000 } }, 1, {}],
+    ['malformed objects', { defects: { malformed: 0.05 } }, 1, {}],
+    ['a count that is too high', { defects: { totalCount: 1_000_000 } }, 1, {}],
   ];
   it.each(CASES)('%s', async (_, options, code, settings) => {
     const sandbox = await openSandbox({ seed: 5, ...options });
