@@ -1,6 +1,6 @@
 import { describeCompany } from '../api/company-list.js';
 import type { Endpoint } from '../config/config.js';
-import type { Generation, ListPage } from '../domain.js';
+import type { ListPage } from '../domain.js';
 import { isNotFound, SvcError } from '../errors.js';
 import { at } from '../text/at.js';
 import { escapeUnseen } from '../text/escape.js';
@@ -116,21 +116,13 @@ export async function* checkPages(facts: RemoteFacts): AsyncGenerator<Finding> {
   const { config } = facts;
   for (const generation of ['v3', 'v4'] as const) {
     const endpoints: readonly Endpoint[] = generation === 'v3' ? config.v3.regions : [config.v4];
-    const sizes: number[] = [];
-    for (const endpoint of endpoints) {
-      const probe = await probePageSize(facts, endpoint);
-      if (probe === null) continue;
-      yield probe.finding;
-      if (probe.size !== null) sizes.push(probe.size);
-    }
-    const size = Math.min(...sizes);
-    if (sizes.length > 0 && size !== at(endpoints, 0).pageSize) yield proposePageSize(generation, size);
+    const probes: PageProbe[] = [];
+    for (const endpoint of endpoints) probes.push(...(await probePageSize(facts, endpoint)));
+    const value = Math.min(...probes.flatMap(({ size }) => size ?? []));
+    const smallest = probes.find(({ size }) => size === value && value !== at(endpoints, 0).pageSize);
+    const correction = { path: [generation, 'pageSize'], value };
+    for (const probe of probes) yield probe === smallest ? { ...probe.finding, correction } : probe.finding;
   }
-}
-
-function proposePageSize(generation: Generation, value: number): Finding {
-  const text = `Pages of ${groupDigits(value)} are the largest that ${generation.toUpperCase()} sends.`;
-  return note('page_size_proposed', text, { path: [generation, 'pageSize'], value });
 }
 
 interface PageProbe {
@@ -139,11 +131,11 @@ interface PageProbe {
   readonly size: number | null;
 }
 
-/** Requests pages, the largest first, until one is not refused. Null if no list has a record. */
-async function probePageSize(facts: RemoteFacts, endpoint: Endpoint): Promise<PageProbe | null> {
+/** Requests pages, the largest first, until one is not refused. Nothing if no list has a record. */
+async function probePageSize(facts: RemoteFacts, endpoint: Endpoint): Promise<PageProbe[]> {
   const { pageSize: wanted, region } = endpoint;
   const list = longestOf(listsOf(facts, region));
-  if (list === null) return null;
+  if (list === null) return [];
   const label = labelOf(region);
   const { body, records } = list.page;
   const most = (facts.config.http.maxBodyBytes * BODY_SHARE) / (body.length / Math.max(1, records.length));
@@ -158,16 +150,16 @@ async function probePageSize(facts: RemoteFacts, endpoint: Endpoint): Promise<Pa
     const isFilled = next !== null || count >= size;
     if (!isFilled && refusal === null) {
       const text = `${label} answers pages of ${groupDigits(size)}; no sampled list fills one.`;
-      return { finding: ok('page_size', text), size: null };
+      return [{ finding: ok('page_size', text), size: null }];
     }
     const largest = isFilled ? count : size;
     const reason = refusal === null ? '' : ` Larger ones: ${refusal.message}`;
-    return { finding: judgePageSize(label, largest, wanted, reason), size: largest };
+    return [{ finding: judgePageSize(label, largest, wanted, reason), size: largest }];
   }
   const reason = refusal === null ? '' : ` ${refusal.message}`;
   const text = `${label} refuses every page size that was tried.${reason}`;
   const fix = 'Set pageSize to what the operator allows.';
-  return { finding: problem('page_size_refused', 2, text, fix), size: null };
+  return [{ finding: problem('page_size_refused', 2, text, fix), size: null }];
 }
 
 function judgePageSize(label: string, largest: number, wanted: number, reason: string): Finding {

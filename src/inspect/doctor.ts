@@ -54,6 +54,9 @@ const REMOTE_CHECKS = [
   ['clock', checkClocks],
 ] as const;
 
+/** Attempts for each request, so that a wrong address shows soon. */
+const ATTEMPTS = 2;
+
 /** Checks everything that a migration needs. Writes nothing. Without all keys, nothing is requested. */
 export async function diagnose(options: DoctorOptions): Promise<Diagnosis> {
   const { env, onProgress } = options;
@@ -62,7 +65,9 @@ export async function diagnose(options: DoctorOptions): Promise<Diagnosis> {
   const findings = await runChecks(LOCAL_CHECKS, { config, env }, onProgress);
   const keys = await orError(() => loadKeys(config, env));
   if (keys instanceof SvcError) return buildDiagnosis(findings);
-  const api = createApi({ ...options, config, keys, secrets: await listSecrets(config, env) });
+  const secrets = await listSecrets(config, env);
+  const http = { ...config.http, attempts: Math.min(ATTEMPTS, config.http.attempts) };
+  const api = createApi({ ...options, config: { ...config, http }, keys, secrets });
   try {
     onProgress({ kind: 'step', name: 'ask for samples', done: 0, total: null });
     const facts = { config, api, ...(await sampleLists(config, api)) };

@@ -2,18 +2,18 @@ import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatTime } from '../text/numbers.js';
 import { renderTable } from '../text/table.js';
 import { wrapLines } from '../text/wrap.js';
-import type { Explanation, ListReading, NamedRecord, Story } from './explain.js';
+import type { Explanation, Story } from './explain.js';
 import { renderFieldLines } from './side-by-side.js';
 
 export function renderExplanation(explanation: Explanation, width: number): string {
   const { model, id, stories, unknown, more, remapBuiltAt, stale } = explanation;
+  const rows = stories.length === 0 ? 'in no row' : countOf(stories.length, 'row');
   const lines = [
-    `${model} ${id}: ${stories.length === 0 ? 'in no row' : countOf(stories.length, 'row')} of the remap of ${formatTime(remapBuiltAt)}${stale ? ', which is stale' : ''}.`,
+    `${model} ${id}: ${rows} of the remap of ${formatTime(remapBuiltAt)}${stale ? ', which is stale' : ''}.`,
     ...unknown,
     ...(more ? ['There are more rows: name a --region or a --company.'] : []),
   ];
-  const [first] = stories;
-  const next = first === undefined ? [] : [`Next: ${first.next}`];
+  const next = stories.slice(0, 1).map((story) => `Next: ${story.next}`);
   return [
     wrapLines(lines, width),
     ...stories.map((story) => renderStory(story, width)),
@@ -22,34 +22,26 @@ export function renderExplanation(explanation: Explanation, width: number): stri
 }
 
 function renderStory(story: Story, width: number): string {
-  const { row, title, sentence, fields, lists } = story;
-  const ids = `V3 ${row.v3_svc_id ?? '–'}, V4 ${row.v4_svc_id ?? '–'}`;
+  const { row, title, sentence, fields } = story;
   const outcome = `${row.status}${row.reason === null ? '' : `/${row.reason}`}`;
   const lines = [
     '',
-    `${row.model}${row.path === '' ? '' : ` ${row.path}`}, ${ids}: ${title} (${outcome})`,
+    `${row.model}${row.path === '' ? '' : ` ${row.path}`}, ${idsOf(row)}: ${title} (${outcome})`,
     `  ${sentence}`,
-    `  platform_id ${row.platform_id === null ? 'none' : escapeUnseen(row.platform_id)}${row.matched_by === null ? '' : `, matched by ${row.matched_by}`}`,
-    ...describeParent(story),
+    `  platform_id ${escapeUnseen(row.platform_id ?? 'none')}${row.matched_by === null ? '' : `, matched by ${row.matched_by}`}`,
+    ...(story.parent === null ? [] : [`  Its record: ${idsOf(story.parent)}`]),
     ...describeCompany(story),
     ...describeEvidence(row.evidence),
   ];
-  return (
-    wrapLines(lines, width) +
-    sectionsOf(fields.length === 0 ? [] : renderFieldLines(fields, width)) +
-    sectionsOf(renderNamed(story.named, width)) +
-    sectionsOf(renderLists(lists, width))
-  );
+  const tables = [
+    ...(fields.length === 0 ? [] : renderFieldLines(fields, width)),
+    ...renderLists(story, width),
+  ];
+  return wrapLines(lines, width) + tables.map((line) => `${line}\n`).join('');
 }
 
-function sectionsOf(lines: readonly string[]): string {
-  return lines.map((line) => `${line}\n`).join('');
-}
-
-function describeParent({ parent }: Story): string[] {
-  return parent === null
-    ? []
-    : [`  Its record: V3 ${parent.v3_svc_id ?? '–'}, V4 ${parent.v4_svc_id ?? '–'}`];
+function idsOf(row: { readonly v3_svc_id: unknown; readonly v4_svc_id: unknown }): string {
+  return `V3 ${row.v3_svc_id ?? '–'}, V4 ${row.v4_svc_id ?? '–'}`;
 }
 
 function describeCompany({ company }: Story): string[] {
@@ -68,24 +60,10 @@ function describeEvidence(evidence: unknown): string[] {
   });
 }
 
-const MAX_CELL = 40;
-
-/** The keys of other records that the evidence names, and their first other members. */
-function renderNamed(named: readonly NamedRecord[], width: number): string[] {
-  if (named.length === 0) return [];
-  const rows = named.map(({ generation, svc_id, members }) => {
-    const cells = Object.entries(members)
-      .filter(([, value]) => value !== null && typeof value !== 'object')
-      .map(([name, value]) => `${name} ${String(value).slice(0, MAX_CELL)}`);
-    return [`${generation.toUpperCase()} ${svc_id}`, escapeUnseen(cells.join(', '))];
-  });
-  return renderTable([{ title: 'evidence names' }, { title: '', keep: true }], rows, width);
-}
-
-function renderLists(lists: readonly ListReading[], width: number): string[] {
+function renderLists({ lists }: Story, width: number): string[] {
   const rows = lists.map(({ name, state, readAt, note }) => [
     name,
-    state ?? 'not requested',
+    state,
     readAt === null ? '–' : formatTime(readAt),
     escapeUnseen(note ?? ''),
   ]);

@@ -4,6 +4,13 @@ import type { Column } from '../text/table.js';
 import { renderTable } from '../text/table.js';
 import { cutText } from '../text/wrap.js';
 
+/** The item of a list with this id in its own members. */
+export function findMembers(list: unknown, fieldPrefix: string, svcId: bigint): RecordMembers | null {
+  const items: readonly unknown[] = Array.isArray(list) ? list : [];
+  const isMembers = (item: unknown): item is RecordMembers => typeof item === 'object' && item !== null;
+  return items.filter(isMembers).find((item) => String(item[`${fieldPrefix}id`]) === String(svcId)) ?? null;
+}
+
 /** One field of two records; null if the record has no such field. */
 export interface FieldLine {
   readonly name: string;

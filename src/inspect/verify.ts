@@ -4,19 +4,19 @@ import { pageFormat } from '../api/pages.js';
 import { findRecordInPage, type RecordMembers } from '../api/single-record.js';
 import type { Config } from '../config/config.js';
 import type { ModelPair, OnProgress } from '../domain.js';
-import { isRequestError, SvcError } from '../errors.js';
+import { isRequestError, orError, SvcError } from '../errors.js';
 import { toFinding } from '../store/findings.js';
-import { type RemapRun, readRemapRun } from '../store/remap.js';
+import { readRemapRun } from '../store/remap.js';
 import type { Db } from '../store/sqlite.js';
 import { countPairs, readPairSample, type StoryRow } from '../store/story-rows.js';
 import { must } from '../text/at.js';
-import { buildFieldLines } from './side-by-side.js';
+import { buildFieldLines, type FieldLine, findMembers } from './side-by-side.js';
 
 export interface VerifyOptions {
   readonly db: Db;
   readonly config: Config;
   readonly api: Api;
-  readonly sample: number | null;
+  readonly sample: number;
   readonly onProgress: OnProgress;
 }
 
@@ -24,7 +24,6 @@ export interface PairSide {
   readonly company_id: string;
   readonly platform_id: string | null;
   readonly platform_unique_id: string | null;
-  readonly deleted: boolean;
 }
 
 /** How a pair can disagree with the services. */
@@ -63,11 +62,9 @@ export interface Verification {
   readonly exitCode: 0 | 1 | 4 | 5;
   readonly remap: { readonly builtAt: string; readonly sha256: string };
   readonly coverage: {
-    readonly kind: 'all' | 'sample';
-    /** Rows with both ids, the matched rows among them, and their groups of model, companies and outcome. */
+    /** Rows with both ids, and the matched rows among them. */
     readonly pairs: number;
     readonly matched: number;
-    readonly strata: number;
     readonly drawn: number;
     /** Pairs whose V3 record was read, too. */
     readonly readInV3: number;
@@ -76,85 +73,126 @@ export interface Verification {
   readonly disagree: number;
   /** Deleted in V4 when exported, and no longer shown. */
   readonly gone: number;
-  /** Deleted in V4 since the export. */
-  readonly deletedSince: number;
+  /** Not read, because of an error of their own, or because everything before failed. */
   readonly failed: number;
-  /** Not asked for, because everything before failed. */
-  readonly unread: number;
   readonly firstError: string | null;
   readonly disagreements: readonly Disagreement[];
   readonly differences: readonly FieldDifference[];
 }
 
-interface LiveSide {
-  readonly side: PairSide;
-  readonly members: RecordMembers;
-}
-
-/** `unknown`: V3 cannot be asked for it. */
-type V3Answer = LiveSide | 'unknown' | 'not_found';
-
-interface PairReading {
+/** A pair as the services show it now. */
+export interface PairReading {
   readonly row: StoryRow;
-  readonly v3: V3Answer;
-  readonly v4: LiveSide | null;
-  readonly error: SvcError | null;
+  /** `unknown`: V3 cannot be asked for it. */
+  readonly v3: PairSide | 'unknown' | 'not_found';
+  readonly v4: PairSide | 'not_found';
+  readonly differing: readonly FieldLine[];
 }
+
+interface Failure {
+  readonly row: StoryRow;
+  readonly error: SvcError;
+}
+
+const SHOWS_NOTHING = 'V4 showed none of the records that it was asked for by id.';
 
 /** Pairs per batch; the client itself limits concurrent requests. */
 const BATCH = 200;
 const MAX_LISTED = 1000;
 
 /**
- * Reads pairs of the remap again and compares their keys. Writes nothing. That a service shows no record proves something
- * only if it shows others, because it may not have the route or filter.
+ * Reads pairs of the remap again and compares their keys. Writes nothing.
  *
  * @throws SvcError `auth`, `redirect`; the signal's reason
  */
 export async function verifyPairs(options: VerifyOptions): Promise<Verification> {
-  const { db, onProgress } = options;
-  const run = must(readRemapRun(db), 'remap');
-  const pairs = readPairSample(db, options.sample);
-  const readings: PairReading[] = [];
-  const tally = createTally(db, run, options, pairs.length);
+  const { db, sample, onProgress } = options;
+  const { builtAt, sha256 } = must(readRemapRun(db), 'remap');
+  const pairs = readPairSample(db, sample);
+  const readings: (PairReading | Failure)[] = [];
   for (let from = 0; from < pairs.length; from += BATCH) {
     onProgress({ kind: 'step', name: 'pairs', done: from, total: pairs.length });
     const batch = await Promise.all(pairs.slice(from, from + BATCH).map((row) => readPair(options, row)));
-    readings.push(...batch.filter((reading) => !tally.take(reading)));
-    if (batch.every(({ error }) => error !== null)) break;
+    readings.push(...batch);
+    if (batch.every((reading) => 'error' in reading)) break;
   }
-  return tally.finish(readings);
+  const read = readings.filter((reading) => 'v4' in reading);
+  const [error] = readings.flatMap((reading) => ('error' in reading ? reading.error : []));
+  const judged = judgeReadings(read);
+  const failed = pairs.length - read.length + judged.unproven;
+  const { disagreements, agree, gone } = judged;
+  return {
+    schemaVersion: 1,
+    exitCode: disagreements.length > 0 ? 1 : failed > 0 ? 4 : pairs.length === 0 ? 5 : 0,
+    remap: { builtAt, sha256 },
+    coverage: {
+      ...countPairs(db),
+      drawn: pairs.length,
+      readInV3: read.filter(({ v3 }) => typeof v3 === 'object').length,
+    },
+    agree: agree.length,
+    disagree: disagreements.length,
+    gone,
+    failed,
+    firstError: error?.message ?? (judged.unproven > 0 ? SHOWS_NOTHING : null),
+    disagreements: disagreements.slice(0, MAX_LISTED),
+    differences: countDifferences(agree),
+  };
 }
 
-async function readPair({ api, config }: VerifyOptions, row: StoryRow): Promise<PairReading> {
+async function readPair({ api, config }: VerifyOptions, row: StoryRow): Promise<PairReading | Failure> {
+  const { models, fieldPrefix } = config;
   const pair = must(
-    config.models.find(({ v3 }) => v3 === row.model),
+    models.find(({ v3 }) => v3 === row.model),
     `model ${row.model}`,
   );
-  try {
-    const [v3, v4] = await Promise.all([readV3(api, config, pair, row), readV4(api, config, pair, row)]);
-    return { row, v3, v4, error: null };
-  } catch (error) {
-    if (!isRequestError(error)) throw error;
-    return { row, v3: 'unknown', v4: null, error };
+  const answers = await orError(() =>
+    Promise.all([readV3(api, config, pair, row), readV4(api, config, pair, row)]),
+  );
+  if (answers instanceof SvcError) {
+    if (!isRequestError(answers)) throw answers;
+    return { row, error: answers };
   }
+  const [v3, v4] = answers;
+  const fields =
+    typeof v3 === 'string' || v4 === 'not_found' ? [] : buildFieldLines(v3.members, v4.members, fieldPrefix);
+  return {
+    row,
+    v3: typeof v3 === 'string' ? v3 : v3.side,
+    v4: v4 === 'not_found' ? v4 : v4.side,
+    differing: fields.filter(({ verdict }) => verdict === 'differs' || verdict === 'one_side'),
+  };
 }
 
-async function readV4(api: Api, config: Config, pair: ModelPair, row: StoryRow): Promise<LiveSide | null> {
-  const svcId = row.path === '' ? row.v4_svc_id : row.parent_v4_svc_id;
-  if (svcId === null || row.v4_company_id === null) return null;
-  const fetched = await api.fetchRecord({ pair, companyId: row.v4_company_id, svcId });
-  return fetched === null ? null : sideOf(fetched.members, config, row, must(row.v4_svc_id));
+interface Shown {
+  readonly side: PairSide;
+  readonly members: RecordMembers;
+}
+
+async function readV4(
+  api: Api,
+  config: Config,
+  pair: ModelPair,
+  row: StoryRow,
+): Promise<Shown | 'not_found'> {
+  const svcId = must(row.path === '' ? row.v4_svc_id : row.parent_v4_svc_id);
+  const fetched = await api.fetchRecord({ pair, companyId: must(row.v4_company_id), svcId });
+  return fetched === null ? 'not_found' : sideOf(fetched.members, config, row, must(row.v4_svc_id));
 }
 
 /** V3 has no route for one record: it is looked for by its key. */
-async function readV3(api: Api, config: Config, pair: ModelPair, row: StoryRow): Promise<V3Answer> {
+async function readV3(
+  api: Api,
+  config: Config,
+  pair: ModelPair,
+  row: StoryRow,
+): Promise<Shown | 'unknown' | 'not_found'> {
   const key = row.path === '' ? row.platform_id : row.parent_platform_id;
-  const svcId = row.path === '' ? row.v3_svc_id : row.parent_v3_svc_id;
-  const { region, v3_company_id: companyId } = row;
-  if (key === null || svcId === null || region === null || companyId === null) return 'unknown';
-  try {
-    const page = await api.fetchRawList({
+  const svcId = must(row.path === '' ? row.v3_svc_id : row.parent_v3_svc_id);
+  const [region, companyId] = [must(row.region), must(row.v3_company_id)];
+  if (key === null) return 'unknown';
+  const page = await orError(() =>
+    api.fetchRawList({
       stream: { generation: 'v3', region, model: pair.v3, companyId },
       pair,
       parameters: [
@@ -163,48 +201,76 @@ async function readV3(api: Api, config: Config, pair: ModelPair, row: StoryRow):
         ['include_deleted_records', 'true'],
         ...(pair.expand.length > 0 ? [['expand', pair.expand.join(',')] as const] : []),
       ],
-    });
-    // A service that does not know the filter returns other records, too.
-    if (page.records.some(({ platformId }) => platformId !== key)) return 'unknown';
-    const text = decodeBody(page.body, page.encoding);
-    const members = findRecordInPage(text, pageFormat(config, 'v3', pair), svcId);
-    if (members === null) return 'not_found';
-    return sideOf(members, config, row, must(row.v3_svc_id)) ?? 'not_found';
-  } catch (error) {
-    if (error instanceof SvcError && (error.code === 'http_status' || error.code === 'bad_response'))
-      return 'unknown';
-    throw error;
+    }),
+  );
+  if (page instanceof SvcError) {
+    if (page.code === 'http_status' || page.code === 'bad_response') return 'unknown';
+    throw page;
   }
+  // A service that does not know the filter returns other records, too.
+  if (page.records.some(({ platformId }) => platformId !== key)) return 'unknown';
+  const text = decodeBody(page.body, page.encoding);
+  const members = findRecordInPage(text, pageFormat(config, 'v3', pair), svcId);
+  return members === null ? 'not_found' : sideOf(members, config, row, must(row.v3_svc_id));
 }
 
 /** The record, or the child in it, that one side of a pair names. */
-function sideOf(record: RecordMembers, config: Config, row: StoryRow, svcId: bigint): LiveSide | null {
-  const prefix = config.fieldPrefix;
-  const items: unknown = row.path === '' ? [record] : record[row.path];
-  const list: readonly unknown[] = Array.isArray(items) ? items : [];
-  const members = list.filter(isMembers).find((item) => String(item[`${prefix}id`]) === String(svcId));
-  if (members === undefined) return null;
+function sideOf(
+  record: RecordMembers,
+  { fieldPrefix }: Config,
+  { path }: StoryRow,
+  svcId: bigint,
+): Shown | 'not_found' {
+  const members = findMembers(path === '' ? [record] : record[path], fieldPrefix, svcId);
+  if (members === null) return 'not_found';
   const keyOf = (value: unknown) =>
     value === null || value === undefined || value === '' ? null : String(value);
   const side = {
-    company_id: String(record[`${prefix}company_id`]),
+    company_id: String(record[`${fieldPrefix}company_id`]),
     platform_id: keyOf(members['platform_id']),
     platform_unique_id: keyOf(members['platform_unique_id']),
-    deleted: keyOf(members[`${prefix}deleted_at`]) !== null,
   };
   return { side, members };
 }
 
-function isMembers(value: unknown): value is RecordMembers {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/**
+ * Judges what was read. That a service shows no record proves something only if it shows others, because it may not have
+ * the route or the filter.
+ */
+export function judgeReadings(readings: readonly PairReading[]) {
+  const regions = new Set(readings.flatMap(({ row, v3 }) => (typeof v3 === 'object' ? [row.region] : [])));
+  const agree: PairReading[] = [];
+  const disagreements: Disagreement[] = [];
+  let gone = 0;
+  if (readings.every(({ v4 }) => v4 === 'not_found')) {
+    return { agree, disagreements, gone, unproven: readings.length };
+  }
+  for (const reading of readings) {
+    const verdict = judgeReading(reading, regions.has(reading.row.region));
+    if (verdict === 'agrees') agree.push(reading);
+    else if (verdict === 'gone') gone += 1;
+    else disagreements.push(buildDisagreement(reading, verdict));
+  }
+  return { agree, disagreements, gone, unproven: 0 };
+}
+
+function judgeReading(
+  { row, v3, v4 }: PairReading,
+  isV3Shown: boolean,
+): DisagreementCode | 'agrees' | 'gone' {
+  if (v4 === 'not_found') return wasDeletedInV4(row) ? 'gone' : 'v4_not_found';
+  if (v3 === 'not_found' && isV3Shown) return 'v3_not_found';
+  return findDisagreement(row, typeof v3 === 'string' ? null : v3, v4) ?? 'agrees';
+}
+
+function wasDeletedInV4({ status, reason }: StoryRow): boolean {
+  return status === 'deleted' && /(^|_)deleted_in_(v4|both)$/.test(reason ?? '');
 }
 
 /** What disagrees about a pair of which V4 shows its record; null if nothing does. */
-export function findDisagreement(row: StoryRow, v3: PairSide | null, v4: PairSide): DisagreementCode | null {
-  const companies = [v3?.company_id ?? String(row.v3_company_id), v4.company_id];
-  if (companies[0] !== String(row.v3_company_id) || companies[1] !== String(row.v4_company_id)) {
-    return 'company_differs';
-  }
+function findDisagreement(row: StoryRow, v3: PairSide | null, v4: PairSide): DisagreementCode | null {
+  const isV3Company = v3 === null || v3.company_id === String(row.v3_company_id);
+  if (!isV3Company || v4.company_id !== String(row.v4_company_id)) return 'company_differs';
   if (row.matched_by === 'decision') {
     return v3 !== null && v3.platform_id !== row.platform_id ? 'platform_id_changed' : null;
   }
@@ -215,123 +281,27 @@ export function findDisagreement(row: StoryRow, v3: PairSide | null, v4: PairSid
   return byUniqueId && v3.platform_unique_id !== v4.platform_unique_id ? 'unique_id_differs' : null;
 }
 
-/** Counts readings. `take` returns false for those whose meaning depends on later ones. */
-function createTally(db: Db, run: RemapRun, { config, sample }: VerifyOptions, drawn: number) {
-  const counts = { agree: 0, gone: 0, deletedSince: 0, failed: 0, readInV3: 0 };
-  const disagreements: Disagreement[] = [];
+function buildDisagreement({ row, v3, v4 }: PairReading, code: DisagreementCode): Disagreement {
+  const { evidence: _, ...finding } = toFinding(row);
+  return {
+    ...finding,
+    code,
+    v3: typeof v3 === 'string' ? null : v3,
+    v4: typeof v4 === 'string' ? null : v4,
+  };
+}
+
+/** The fields that differ, by model and path, most frequent first, each with its first pair. */
+function countDifferences(readings: readonly PairReading[]): FieldDifference[] {
   const differences = new Map<string, FieldDifference>();
-  let disagree = 0;
-  let firstError: string | null = null;
-  let taken = 0;
-  /** Where a record was found: V4, and regions of V3. */
-  const answering = new Set<string>();
-  const fail = (error: SvcError): void => {
-    counts.failed += 1;
-    firstError ??= error.message;
-  };
-  const blame = ({ row, v3, v4 }: PairReading, code: DisagreementCode): void => {
-    disagree += 1;
-    if (disagreements.length >= MAX_LISTED) return;
-    const { evidence: _, ...finding } = toFinding(row);
-    disagreements.push({ ...finding, code, v3: liveOf(v3)?.side ?? null, v4: v4?.side ?? null });
-  };
-  const compare = (reading: PairReading, v4: LiveSide): void => {
-    const v3 = liveOf(reading.v3);
-    const code = findDisagreement(reading.row, v3?.side ?? null, v4.side);
-    if (code !== null) {
-      blame(reading, code);
-      return;
+  for (const { row, differing } of readings) {
+    for (const { name: field, v3, v4 } of differing) {
+      const { model, path, v3_svc_id, v4_svc_id } = row;
+      const key = JSON.stringify([model, path, field]);
+      const example = { v3_svc_id: String(v3_svc_id), v4_svc_id: String(v4_svc_id), v3, v4 };
+      const counted = differences.get(key) ?? { model, path, field, pairs: 0, example };
+      differences.set(key, { ...counted, pairs: counted.pairs + 1 });
     }
-    counts.agree += 1;
-    if (v4.side.deleted && !wasDeletedInV4(reading.row)) counts.deletedSince += 1;
-    if (v3 !== null) addDifferences(differences, reading.row, v3.members, v4.members, config.fieldPrefix);
-  };
-  const isHidden = (reading: PairReading) => reading.v4 === null || reading.v3 === 'not_found';
-  const take = (reading: PairReading): boolean => {
-    taken += 1;
-    const { row, v3, v4, error } = reading;
-    if (liveOf(v3) !== null) {
-      answering.add(`v3 ${row.region}`);
-      counts.readInV3 += 1;
-    }
-    if (v4 !== null) answering.add('v4');
-    if (error !== null) fail(error);
-    else if (v4 !== null && v3 !== 'not_found') compare(reading, v4);
-    else return !isHidden(reading);
-    return true;
-  };
-  const judgeHidden = (reading: PairReading): void => {
-    const { row, v4 } = reading;
-    if (v4 === null && !answering.has('v4')) fail(showsNothing());
-    else if (v4 === null && wasDeletedInV4(row)) counts.gone += 1;
-    else if (v4 === null) blame(reading, 'v4_not_found');
-    else if (answering.has(`v3 ${row.region}`)) blame(reading, 'v3_not_found');
-    else compare({ ...reading, v3: 'unknown' }, v4);
-  };
-  const finish = (hidden: readonly PairReading[]): Verification => {
-    hidden.forEach(judgeHidden);
-    const all = countPairs(db);
-    const { readInV3, ...others } = counts;
-    const unread = drawn - taken;
-    const isPartial = counts.failed + unread > 0;
-    return {
-      schemaVersion: 1,
-      exitCode: disagree > 0 ? 1 : isPartial ? 4 : drawn === 0 ? 5 : 0,
-      remap: { builtAt: run.builtAt, sha256: run.sha256 },
-      coverage: {
-        kind: sample === null || drawn === Number(all.pairs) ? 'all' : 'sample',
-        pairs: Number(all.pairs),
-        matched: Number(all.matched),
-        strata: Number(all.strata),
-        drawn,
-        readInV3,
-      },
-      ...others,
-      disagree,
-      unread,
-      firstError,
-      disagreements,
-      differences: [...differences.values()].sort((a, b) => b.pairs - a.pairs),
-    };
-  };
-  return { take, finish };
-}
-
-function liveOf(answer: V3Answer): LiveSide | null {
-  return typeof answer === 'string' ? null : answer;
-}
-
-function wasDeletedInV4({ status, reason }: StoryRow): boolean {
-  return status === 'deleted' && /(^|_)deleted_in_(v4|both)$/.test(reason ?? '');
-}
-
-function showsNothing(): SvcError {
-  return new SvcError('bad_response', 'V4 showed none of the records that it was asked for by id.');
-}
-
-function addDifferences(
-  differences: Map<string, FieldDifference>,
-  row: StoryRow,
-  v3: RecordMembers,
-  v4: RecordMembers,
-  fieldPrefix: string,
-): void {
-  for (const { name, verdict, v3: left, v4: right } of buildFieldLines(v3, v4, fieldPrefix)) {
-    if (verdict !== 'differs' && verdict !== 'one_side') continue;
-    const { model, path } = row;
-    const key = JSON.stringify([model, path, name]);
-    const before = differences.get(key);
-    const example = {
-      v3_svc_id: String(row.v3_svc_id),
-      v4_svc_id: String(row.v4_svc_id),
-      v3: left,
-      v4: right,
-    };
-    differences.set(
-      key,
-      before === undefined
-        ? { model, path, field: name, pairs: 1, example }
-        : { ...before, pairs: before.pairs + 1 },
-    );
   }
+  return [...differences.values()].sort((a, b) => b.pairs - a.pairs);
 }

@@ -1,4 +1,5 @@
 import type { Generation } from '../domain.js';
+import { must } from '../text/at.js';
 import type { RemapRow } from './remap.js';
 import type { Db } from './sqlite.js';
 
@@ -50,7 +51,6 @@ export interface StoredSide {
   readonly platform_id: string | null;
   readonly unique_id: string | null;
   readonly deleted: bigint;
-  readonly updated_ms: bigint | null;
   /** Null with `payload: "ids"`. */
   readonly encoding: string | null;
   readonly body: Uint8Array | null;
@@ -59,7 +59,7 @@ export interface StoredSide {
 export function readStoredSide(db: Db, place: StoredPlace): StoredSide | undefined {
   return db
     .prepare<[StoredPlace], StoredSide>(`
-      select r.platform_id, r.unique_id, r.deleted, r.updated_ms, p.encoding, p.body
+      select r.platform_id, r.unique_id, r.deleted, p.encoding, p.body
       from stream as s cross join record as r on r.stream_id = s.id and r.svc_id = @svcId
         left join page as p on p.id = r.page_id
       where s.generation = @generation and s.region = @region and s.model = @model and r.company_id = @companyId
@@ -88,47 +88,41 @@ export function readCompanyPairing(db: Db, row: RemapRow): CompanyPairing | unde
 /** Why an object that holds this id was rejected. */
 export interface RejectedWith {
   readonly generation: Generation;
-  readonly company_id: bigint | null;
   readonly reason: string;
 }
 
 export function readRejectedWith(db: Db, model: string, digits: string, limit: number): RejectedWith[] {
   return db
     .prepare<[string, string, number], RejectedWith>(`
-      select generation, company_id, reason from rejected where model = ? and instr(raw, ?) > 0 limit ?`)
+      select generation, reason from rejected where model = ? and instr(raw, ?) > 0 limit ?`)
     .all(model, digits, limit);
 }
 
-/** Rows with both ids, in the order of the remap: about `wanted`, at least one of each group; null: all. */
-export function readPairSample(db: Db, wanted: number | null): StoryRow[] {
+/** Rows with both ids, in the order of the remap: about `wanted`, at least one of each group. */
+export function readPairSample(db: Db, wanted: number): StoryRow[] {
   return db
     .prepare<[object], StoryRow>(`
       ${STORY_ROWS}
       where e.id in (
         select id from (
           select r.id, row_number() over (partition by r.group_id order by r.id) as place,
-            count(*) over (partition by r.group_id) as size, count(*) over () as total
+            count(*) over () as total
           from remap_row as r
           where r.v3_svc_id is not null and r.v4_svc_id is not null)
-        where @wanted is null or place = 1
-          -- A share of each group, evenly spaced.
-          or (place * @wanted) / total > ((place - 1) * @wanted) / total)
+        -- A share of each group, evenly spaced.
+        where place = 1 or (place * @wanted) / total > ((place - 1) * @wanted) / total)
       order by e.id`)
-    .all({ wanted: wanted === null ? null : BigInt(wanted) });
+    .all({ wanted: BigInt(wanted) });
 }
 
-/** Counts rows with both ids, the matched rows among them, and their groups of model, companies and outcome. */
-export function countPairs(db: Db): {
-  readonly pairs: bigint;
-  readonly matched: bigint;
-  readonly strata: bigint;
-} {
-  return (
-    db
-      .prepare<[], { pairs: bigint; matched: bigint; strata: bigint }>(`
-      select count(*) as pairs, ifnull(sum(g.status = 'matched'), 0) as matched, count(distinct r.group_id) as strata
+/** Counts rows with both ids, and the matched rows among them. */
+export function countPairs(db: Db): { readonly pairs: number; readonly matched: number } {
+  const row = db
+    .prepare<[], { pairs: bigint; matched: bigint }>(`
+      select count(*) as pairs, ifnull(sum(g.status = 'matched'), 0) as matched
       from remap_row as r cross join remap_group as g on g.id = r.group_id
       where r.v3_svc_id is not null and r.v4_svc_id is not null`)
-      .get() ?? { pairs: 0n, matched: 0n, strata: 0n }
-  );
+    .get();
+  const { pairs, matched } = must(row, 'count');
+  return { pairs: Number(pairs), matched: Number(matched) };
 }

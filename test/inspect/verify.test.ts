@@ -1,6 +1,8 @@
-import { describe, expect, it } from 'vitest';
-import { findDisagreement, type PairSide } from '../../src/inspect/verify.js';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { judgeReadings, type PairReading, type PairSide } from '../../src/inspect/verify.js';
 import type { StoryRow } from '../../src/store/story-rows.js';
+import { keysOf, makeFolder, runCli } from '../support/run-cli.js';
+import { serveFile } from '../support/serve-http.js';
 
 const ROW: StoryRow = {
   id: 1n,
@@ -21,37 +23,145 @@ const ROW: StoryRow = {
   parent_v4_svc_id: null,
 };
 
-const V3: PairSide = { company_id: '2', platform_id: 'k', platform_unique_id: 'u', deleted: false };
+const V3: PairSide = { company_id: '2', platform_id: 'k', platform_unique_id: 'u' };
 const V4: PairSide = { ...V3, company_id: '5' };
+const SHOWN: PairReading = { row: ROW, v3: V3, v4: V4, differing: [] };
+
+type Changes<T> = Partial<T> | 'unknown' | 'not_found';
 
 describe('a pair read again', () => {
-  it.each<[string, Partial<StoryRow>, Partial<PairSide> | null, Partial<PairSide>, string | null]>([
-    ['the same', {}, {}, {}, null],
-    ['the same, V3 unread', {}, null, {}, null],
+  const decided = { matched_by: 'decision' } as const;
+  const byUniqueId = { matched_by: 'platform_unique_id' } as const;
+  const deletedInV4 = { status: 'deleted', reason: 'deleted_in_v4' } as const;
+  const deletedInV3 = { status: 'deleted', reason: 'deleted_in_v3' } as const;
+  it.each<[string, Partial<StoryRow>, Changes<PairSide>, Changes<PairSide>, string]>([
+    ['the same', {}, {}, {}, 'agrees'],
+    ['the same, V3 unread', {}, 'unknown', {}, 'agrees'],
     ['another V4 company', {}, {}, { company_id: '6' }, 'company_differs'],
     ['another V3 company', {}, { company_id: '3' }, {}, 'company_differs'],
     ['another V4 key', {}, {}, { platform_id: 'x' }, 'platform_id_differs'],
-    ['another V4 key, V3 unread', {}, null, { platform_id: 'x' }, 'platform_id_differs'],
-    ['no V4 key', {}, null, { platform_id: null }, 'platform_id_differs'],
+    ['another V4 key, V3 unread', {}, 'unknown', { platform_id: 'x' }, 'platform_id_differs'],
+    ['no V4 key', {}, 'unknown', { platform_id: null }, 'platform_id_differs'],
     ['another key on both sides', {}, { platform_id: 'x' }, { platform_id: 'x' }, 'platform_id_changed'],
-    ['another unique id, paired by key', {}, {}, { platform_unique_id: 'w' }, null],
-    [
-      'another unique id, paired by it',
-      { matched_by: 'platform_unique_id' },
-      {},
-      { platform_unique_id: 'w' },
-      'unique_id_differs',
-    ],
-    ['decided, other V4 key', { matched_by: 'decision' }, {}, { platform_id: 'x' }, null],
-    [
-      'decided, other V3 key since',
-      { matched_by: 'decision' },
-      { platform_id: 'x' },
-      {},
-      'platform_id_changed',
-    ],
-  ])('%s', (_name, row, v3, v4, code) => {
-    const left = v3 === null ? null : { ...V3, ...v3 };
-    expect(findDisagreement({ ...ROW, ...row }, left, { ...V4, ...v4 })).toBe(code);
+    ['another unique id, paired by key', {}, {}, { platform_unique_id: 'w' }, 'agrees'],
+    ['another unique id, paired by it', byUniqueId, {}, { platform_unique_id: 'w' }, 'unique_id_differs'],
+    ['decided, other V4 key', decided, {}, { platform_id: 'x' }, 'agrees'],
+    ['decided, other V3 key since', decided, { platform_id: 'x' }, {}, 'platform_id_changed'],
+    ['not in V4', {}, {}, 'not_found', 'v4_not_found'],
+    ['not in V4, where it was deleted', deletedInV4, {}, 'not_found', 'gone'],
+    ['not in V4, deleted in V3 alone', deletedInV3, {}, 'not_found', 'v4_not_found'],
+    ['not in V3', {}, 'not_found', {}, 'v3_not_found'],
+    ['not in a region that shows nothing', { region: 'us' }, 'not_found', {}, 'agrees'],
+    ['in neither', {}, 'not_found', 'not_found', 'v4_not_found'],
+  ])('%s', (_name, row, v3, v4, verdict) => {
+    const change = (side: PairSide, by: Changes<PairSide>) =>
+      typeof by === 'string' ? by : { ...side, ...by };
+    const reading = { ...SHOWN, row: { ...ROW, ...row }, v3: change(V3, v3), v4: change(V4, v4) };
+    // Another pair shows that both services answer.
+    const judged = judgeReadings([SHOWN, reading as PairReading]);
+    const codes = judged.disagreements.map(({ code }) => code as string);
+    expect([
+      ...codes,
+      ...(judged.gone === 1 ? ['gone'] : []),
+      ...(judged.agree[1] ? ['agrees'] : []),
+    ]).toEqual([verdict]);
   });
+
+  it('proves nothing where V4 shows no record at all', () => {
+    const hidden: PairReading = { ...SHOWN, v4: 'not_found' };
+    expect(judgeReadings([hidden, hidden])).toMatchObject({ disagreements: [], unproven: 2 });
+  });
+});
+
+/** What the service does to reads by id (V4) and by filter (V3). */
+interface Behaviour {
+  readonly missing?: (v4Id: number) => boolean;
+  readonly v3Filter?: 'honoured' | 'ignored' | 'refused' | 'empty';
+}
+
+const COUNT = 25;
+
+describe('a service', () => {
+  let behaviour: Behaviour = {};
+  const records = (company: number, offset: number) =>
+    Array.from({ length: COUNT }, (_, index) => ({
+      svc_id: offset + index,
+      svc_company_id: company,
+      platform_id: `k${index}`,
+      document_number: `INV-${index}`,
+      memo: offset > 500 && index === 0 ? 'other' : 'same',
+    }));
+  const [inV3, inV4] = [records(2, 100), records(5, 900)];
+  const service = serveFile(({ url = '' }, response) => {
+    const { pathname, searchParams } = new URL(url, 'http://x');
+    const send = (body: object, status = 200) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    if (pathname.startsWith('/v3')) {
+      const key = searchParams.get('platform_id[eq]');
+      if (key !== null && behaviour.v3Filter === 'refused') return send({ error: 'unknown filter' }, 400);
+      const isFiltered = key !== null && behaviour.v3Filter !== 'ignored';
+      const shown = inV3.filter(({ platform_id }) => !isFiltered || platform_id === key);
+      return send({ data: key !== null && behaviour.v3Filter === 'empty' ? [] : shown, next: null });
+    }
+    if (pathname === '/v4/core/companies') return send({ data: { data: [{ svc_id: 5 }], next: null } });
+    const id = Number(pathname.split('/')[6] ?? 0);
+    if (id === 0) return send({ data: { data: inV4, next: null } });
+    const record = inV4.find(({ svc_id }) => svc_id === id);
+    return record === undefined || behaviour.missing?.(id) === true
+      ? send({ error: 'not found' }, 404)
+      : send({ data: record });
+  });
+  let at: { cwd: string; env: Readonly<Record<string, string>> };
+
+  beforeAll(async () => {
+    const cwd = makeFolder({
+      v3: { regions: { default: { baseUrl: `${service.origin}/v3` } }, requestsPerSecond: 1000 },
+      v4: { baseUrl: service.origin, requestsPerSecond: 1000 },
+      models: [{ v3: 'accounting/invoices', v4: 'invoices', expand: [], children: [] }],
+    });
+    at = { cwd, env: keysOf('secret-key-1') };
+    expect((await runCli(['run', '--quiet'], at)).code).toBe(0);
+  });
+  beforeEach(() => {
+    behaviour = {};
+  });
+
+  const verify = async (changed: Behaviour) => {
+    behaviour = changed;
+    const { code, stdout } = await runCli(['verify', '--json', '-'], at);
+    return { code, json: JSON.parse(stdout) };
+  };
+
+  it('that answers as before agrees, and shows the fields that differ', async () => {
+    const { code, json } = await verify({});
+    expect([code, json.agree, json.coverage.readInV3]).toEqual([0, COUNT, COUNT]);
+    expect(json.differences).toEqual([
+      {
+        model: 'accounting/invoices',
+        path: '',
+        field: 'memo',
+        pairs: 1,
+        example: { v3_svc_id: '100', v4_svc_id: '900', v3: 'same', v4: 'other' },
+      },
+    ]);
+  });
+
+  it('that answers 404 to one V4 id disagrees', async () => {
+    const { code, json } = await verify({ missing: (id) => id === 907 });
+    expect([code, json.agree, json.disagree]).toEqual([1, COUNT - 1, 1]);
+    expect(json.disagreements).toMatchObject([{ code: 'v4_not_found', v3_svc_id: '107', v4_svc_id: '907' }]);
+  });
+
+  it('that answers 404 to all V4 ids proves nothing', async () => {
+    const { code, json } = await verify({ missing: () => true });
+    expect([code, json.agree, json.disagree, json.failed]).toEqual([4, 0, 0, COUNT]);
+  });
+
+  it.each(['ignored', 'refused', 'empty'] as const)(
+    'whose V3 filter is %s is compared with V4 alone',
+    async (v3Filter) => {
+      const { code, json } = await verify({ v3Filter });
+      expect([code, json.agree, json.coverage.readInV3]).toEqual([0, COUNT, 0]);
+    },
+  );
 });
