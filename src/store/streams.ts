@@ -43,64 +43,28 @@ export interface PlannedStream {
   readonly route: string;
 }
 
-/** The columns that reading changes, by their names in `StreamRow`. */
-const CHANGING = {
-  state: 'state',
-  endReason: 'end_reason',
-  pages: 'pages',
-  records: 'records',
-  uniqueRecords: 'unique_records',
-  duplicates: 'duplicates',
-  rejected: 'rejected',
-  totalCountFirst: 'total_count_first',
-  totalCountLast: 'total_count_last',
-  startedAt: 'started_at',
-  finishedAt: 'finished_at',
-  error: 'error',
-  readAt: 'read_at',
-  phase: 'phase',
-  walk: 'walk',
-  readingWalk: 'reading_walk',
-  walkStartedAt: 'walk_started_at',
-  cursor: 'cursor',
-  since: 'since',
-  watermarkMs: 'watermark_ms',
-  walkRecords: 'walk_records',
-  restartRecords: 'restart_records',
-  changes: 'changes',
-  idlePages: 'idle_pages',
-  emptyEnd: 'empty_end',
-  rounds: 'rounds',
-  excluded: 'excluded',
-} as const satisfies Partial<Record<keyof StreamRow, string>>;
-
 const SELECT = `
-  select id, generation, region, model, company_id as companyId, route,
-    ${Object.entries(CHANGING)
-      .map(([name, column]) => `${column} as ${name}`)
-      .join(', ')}
+  select id, generation, region, model, cast(company_id as text) as companyId, route, state, end_reason as endReason, pages,
+    records, unique_records as uniqueRecords, duplicates, rejected, total_count_first as totalCountFirst,
+    total_count_last as totalCountLast, started_at as startedAt, finished_at as finishedAt, error, read_at as readAt, phase,
+    walk, reading_walk as readingWalk, walk_started_at as walkStartedAt, cursor, since, watermark_ms as watermarkMs,
+    walk_records as walkRecords, restart_records as restartRecords, changes, idle_pages as idlePages, empty_end as emptyEnd,
+    rounds, excluded
   from stream`;
-
-const UPDATE = `
-  update stream set ${Object.entries(CHANGING)
-    .map(([name, column]) => `${column} = @${name}`)
-    .join(', ')}
-  where id = @id`;
 
 /** All lists, of one generation or both, in a fixed order; with V4's list of companies. */
 export function listStreams(db: Db, generation: Generation | null = null): StreamRow[] {
   const sql = `${SELECT} where ? is null or generation = ? order by generation, region, model, company_id`;
-  return Array.from(
-    db.prepare<[string | null, string | null], StoredStream>(sql).iterate(generation, generation),
-    parse,
-  );
+  return db
+    .prepare<[string | null, string | null], StoredStream>(sql)
+    .safeIntegers(false)
+    .all(generation, generation)
+    .map(parse);
 }
 
 /** V4's list of companies; null if it was not requested. */
 export function readCompanyList(db: Db): StreamRow | null {
-  const sql = `${SELECT} where generation = 'v4' and model = '${COMPANY_LIST}'`;
-  const stored = db.prepare<[], StoredStream>(sql).get();
-  return stored === undefined ? null : parse(stored);
+  return listStreams(db, 'v4').find(isCompanyList) ?? null;
 }
 
 export function isCompanyList({ generation, model }: Pick<StreamKey, 'generation' | 'model'>): boolean {
@@ -124,7 +88,15 @@ export function ensureStreams(db: Db, planned: readonly PlannedStream[]): void {
 }
 
 export function prepareSaveStream(db: Db): (row: StreamRow) => void {
-  const update = db.prepare<[StreamRow]>(UPDATE);
+  const update = db.prepare<[StreamRow]>(`
+    update stream set state = @state, end_reason = @endReason, pages = @pages, records = @records,
+      unique_records = @uniqueRecords, duplicates = @duplicates, rejected = @rejected, total_count_first = @totalCountFirst,
+      total_count_last = @totalCountLast, started_at = @startedAt, finished_at = @finishedAt, error = @error,
+      read_at = @readAt, phase = @phase, walk = @walk, reading_walk = @readingWalk, walk_started_at = @walkStartedAt,
+      cursor = @cursor, since = @since, watermark_ms = @watermarkMs, walk_records = @walkRecords,
+      restart_records = @restartRecords, changes = @changes, idle_pages = @idlePages, empty_end = @emptyEnd,
+      rounds = @rounds, excluded = @excluded
+    where id = @id`);
   return (row) => {
     update.run(row);
   };
@@ -139,40 +111,12 @@ export function streamName({ generation, region, model, companyId }: StreamKey):
   return JSON.stringify([generation, region, model, companyId?.toString() ?? null]);
 }
 
-/** As read: integers are bigints. */
-type StoredStream = {
-  readonly [K in keyof StreamRow]: K extends 'id' | 'companyId'
-    ? StreamRow[K]
-    : StreamRow[K] extends number
-      ? bigint
-      : StreamRow[K] extends number | null
-        ? bigint | null
-        : StreamRow[K];
-};
-
-function parse(stored: StoredStream): StreamRow {
-  return {
-    ...stored,
-    pages: Number(stored.pages),
-    records: Number(stored.records),
-    uniqueRecords: Number(stored.uniqueRecords),
-    duplicates: Number(stored.duplicates),
-    rejected: Number(stored.rejected),
-    totalCountFirst: numberOrNull(stored.totalCountFirst),
-    totalCountLast: numberOrNull(stored.totalCountLast),
-    walk: Number(stored.walk),
-    readingWalk: Number(stored.readingWalk),
-    watermarkMs: numberOrNull(stored.watermarkMs),
-    walkRecords: Number(stored.walkRecords),
-    restartRecords: numberOrNull(stored.restartRecords),
-    changes: Number(stored.changes),
-    idlePages: Number(stored.idlePages),
-    emptyEnd: stored.emptyEnd === 0n ? 0 : 1,
-    rounds: Number(stored.rounds),
-    excluded: Number(stored.excluded),
-  };
+/** As read: ids of companies may need 64 bits, other integers do not. */
+interface StoredStream extends Omit<StreamRow, 'id' | 'companyId'> {
+  readonly id: number;
+  readonly companyId: string | null;
 }
 
-function numberOrNull(value: bigint | null): number | null {
-  return value === null ? null : Number(value);
+function parse({ id, companyId, ...stored }: StoredStream): StreamRow {
+  return { ...stored, id: BigInt(id), companyId: companyId === null ? null : BigInt(companyId) };
 }
