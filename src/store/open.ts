@@ -1,6 +1,14 @@
-import { chmodSync, closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
 import { errorCodeOf, SvcError } from '../errors.js';
-import { at } from '../text/at.js';
 import schema from './schema.sql';
 import { type Db, Sqlite } from './sqlite.js';
 
@@ -9,9 +17,6 @@ export type OpenMode = 'create' | 'write' | 'read';
 /** `SVCM` */
 export const APPLICATION_ID = 0x5356434d;
 const SCHEMA_VERSION = 10;
-
-/** The first version of SQLite without the WAL-reset corruption bug. */
-const OLDEST_SQLITE = [3, 51, 3] as const;
 
 const BUSY_TIMEOUT_MS = 5000;
 /** A second writer is refused after this time. */
@@ -40,7 +45,6 @@ export function openDatabase(file: string, mode: OpenMode): Db {
     const db = new Sqlite(file, { readonly: mode === 'read', timeout: BUSY_TIMEOUT_MS });
     try {
       db.defaultSafeIntegers(true);
-      assertSqliteVersion(db);
       if (mode === 'read') db.pragma('query_only = on');
       else lockWriters(db, file);
       if (isBlank(db)) {
@@ -102,18 +106,6 @@ export function guardDatabase<T>(file: string, work: () => T): T {
   }
 }
 
-/** The version of SQLite, such as `3.51.3`; null if it cannot be loaded. */
-export function readSqliteVersion(): string | null {
-  try {
-    const db = new Sqlite(':memory:');
-    const version = String(db.prepare('select sqlite_version()').pluck().get());
-    db.close();
-    return version;
-  } catch {
-    return null;
-  }
-}
-
 /** Rolls back a transaction of a crashed process, because a read-only connection cannot. */
 function rollBackInterrupted(file: string): void {
   if (!hasUnfinishedLog(file, '-journal')) return;
@@ -133,7 +125,7 @@ function lockWriters(db: Db, file: string): void {
   // Takes effect only in a new database. Pages of 8 KiB store bodies faster than the default of 4 KiB.
   db.pragma('page_size = 8192');
   isBlank(db);
-  const lock = `${realpathSync(file)}-writer`;
+  const lock = writerLockOf(file);
   createPrivateFile(lock);
   db.pragma(`busy_timeout = ${WRITER_TIMEOUT_MS}`);
   db.prepare('attach ? as writer_lock').run(lock);
@@ -142,6 +134,10 @@ function lockWriters(db: Db, file: string): void {
   // In exclusive mode, the lock is kept after the transaction.
   db.exec('begin immediate; rollback');
   db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
+}
+
+function writerLockOf(file: string): string {
+  return `${realpathSync(file)}-writer`;
 }
 
 /** Sets WAL mode. Without shared memory, as on some network drives, it has no effect: a writer then blocks readers. */
@@ -178,16 +174,6 @@ function assertWhole(db: Db, file: string): void {
 
 export const DAMAGED = 'Move it away and export again; nothing was repaired.';
 
-function assertSqliteVersion(db: Db): void {
-  const text = String(db.prepare('select sqlite_version()').pluck().get());
-  const parts = text.split('.').map(Number);
-  const isOld =
-    OLDEST_SQLITE.map((least, index) => Math.sign(at(parts, index) - least)).find((sign) => sign !== 0) ===
-    -1;
-  if (!isOld) return;
-  throw new SvcError('internal', `SQLite ${text} is too old: ${OLDEST_SQLITE.join('.')} or later is needed.`);
-}
-
 /** Messages about values and versions that can only be there through damage; their code is SQLITE_ERROR. */
 const UNREADABLE = /malformed JSON|JSON cannot hold BLOB values|unsupported file format/;
 
@@ -195,7 +181,8 @@ function fromSqlite(file: string, error: InstanceType<typeof Sqlite.SqliteError>
   const options = (hint: string) => ({ hint, facts: { error: error.code }, cause: error });
   if (/^SQLITE_(BUSY|LOCKED)/.test(error.code)) {
     const hint = 'Wait until it has finished; one process at a time writes a database.';
-    return new SvcError('locked', `Another process is using ${file}.`, options(hint));
+    const facts = { error: error.code, pid: writerOf(file) };
+    return new SvcError('locked', `Another process is using ${file}.`, { hint, facts, cause: error });
   }
   if (/^SQLITE_(CORRUPT|NOTADB)/.test(error.code) || UNREADABLE.test(error.message)) {
     return new SvcError('corrupt_database', `${file} is damaged: ${error.message}.`, options(DAMAGED));
@@ -206,6 +193,18 @@ function fromSqlite(file: string, error: InstanceType<typeof Sqlite.SqliteError>
     return new SvcError('disk', `Cannot write ${file}: ${error.message}.`, options(hint));
   }
   return error;
+}
+
+/** The process that writes a database, as Linux lists it; opening the lock file here could release a lock. */
+function writerOf(file: string): number | undefined {
+  try {
+    const { ino } = statSync(writerLockOf(file));
+    const locks = readFileSync('/proc/locks', 'utf8').split('\n');
+    const [, , , , pid] = locks.find((line) => line.includes(`:${ino} `))?.split(/\s+/) ?? [];
+    return Number(pid) > 0 ? Number(pid) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**

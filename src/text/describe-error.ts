@@ -31,11 +31,14 @@ function formatFacts({ facts }: SvcError): string {
     const at = FIRST_FACTS.indexOf(name);
     return at < 0 ? FIRST_FACTS.length : at;
   };
-  return Object.entries(facts)
-    .filter(([, value]) => value !== null && value !== undefined && value !== '')
-    .sort(([a], [b]) => rank(a) - rank(b))
-    .map(([name, value]) => `${name} ${String(value)}`)
-    .join(', ');
+  return (
+    Object.entries(facts)
+      // The sentence quotes the answer.
+      .filter(([name, value]) => name !== 'answer' && value !== null && value !== undefined && value !== '')
+      .sort(([a], [b]) => rank(a) - rank(b))
+      .map(([name, value]) => `${name} ${String(value)}`)
+      .join(', ')
+  );
 }
 
 function stackOf(error: unknown): string {

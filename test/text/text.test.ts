@@ -89,7 +89,7 @@ describe('errors for people', () => {
   it('have a hint and their facts, and nothing that moves the cursor', () => {
     const error = new SvcError('auth', 'Refused \u001b[2J.', {
       hint: 'Check.',
-      facts: { b: 1, route: '/x', c: null },
+      facts: { b: 1, route: '/x', c: null, answer: 'Refused' },
     });
     expect(describeError(error, false)).toBe(
       'svc-migrate: Refused \\u001b[2J.\n  → Check.\n  (route /x, b 1)\n',
