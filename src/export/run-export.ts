@@ -125,7 +125,7 @@ async function exportGeneration(generation: Generation, options: ExportOptions):
     clock,
     restart,
     models,
-    companies: generation === 'v4' ? withPairedCompanies(db, companies) : companies,
+    companies: generation === 'v4' ? selectV4Companies(options, companies) : companies,
     mayBeEmpty,
     settledCounts,
   };
@@ -141,15 +141,20 @@ async function exportGeneration(generation: Generation, options: ExportOptions):
   return summarise(options, generation, begun.selected, readings);
 }
 
-/** V4 ids that the last remap paired with the named V3 companies are named too. */
-function withPairedCompanies(db: Db, companies: readonly bigint[]): bigint[] {
-  const paired = db
-    .prepare<[string], bigint>(`
-      select v4_company_id from company
-      where v4_company_id is not null and v3_company_id in (select value from json_each(?))`)
-    .pluck()
-    .all(`[${companies.join(',')}]`);
-  return [...companies, ...paired];
+/**
+ * The V4 companies that belong to the named ones by the last remap. All (empty) where both generations are read and it
+ * knows no pair of a named company: any of them may be its counterpart.
+ */
+function selectV4Companies({ db, generations }: ExportOptions, companies: readonly bigint[]): bigint[] {
+  const pairs = db
+    .prepare<[], { v3: bigint; v4: bigint }>(`
+      select v3_company_id as v3, v4_company_id as v4
+      from company
+      where v3_company_id is not null and v4_company_id is not null`)
+    .all();
+  const counterparts = companies.map((id) => pairs.filter(({ v3, v4 }) => v3 === id || v4 === id));
+  if (generations.length > 1 && counterparts.some(({ length }) => length === 0)) return [];
+  return [...new Set([...companies, ...counterparts.flat().map(({ v4 }) => v4)])];
 }
 
 async function waitForBackfill(

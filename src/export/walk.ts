@@ -59,7 +59,7 @@ export interface Step {
 const MAX_IDLE_PAGES = 100;
 /** Consecutive sweeps: on a busy service, every sweep finds changes. */
 export const MAX_SWEEPS = 10;
-/** Walks after the first where total_count is higher than what came. */
+/** Walks after the first where total_count is higher than what came, or fell. */
 const MAX_SECOND_WALKS = 1;
 
 /** The next state of a list after a page or an error. Pure. */
@@ -186,7 +186,7 @@ function afterLastPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): 
 }
 
 function endWalk(row: StreamRow, nowMs: number, rules: ReadingRules): Step {
-  if (isShort(row) && row.rounds < MAX_SECOND_WALKS) {
+  if ((isShort(row) || hasShrunk(row)) && row.rounds < MAX_SECOND_WALKS) {
     return startWalk({ ...row, rounds: row.rounds + 1, restartRecords: null });
   }
   return rules.sweeps ? startSweep({ ...row, rounds: 0 }, rules) : finish(row, nowMs);
@@ -195,6 +195,11 @@ function endWalk(row: StreamRow, nowMs: number, rules: ReadingRules): Step {
 /** Whether total_count is higher than what came. It never decides where a list ends. */
 function isShort({ totalCountLast, uniqueRecords, rejected, excluded }: StreamRow): boolean {
   return totalCountLast !== null && totalCountLast > uniqueRecords + rejected + excluded;
+}
+
+/** Whether records left the list while it was read: behind cursors that count, others were then skipped. */
+function hasShrunk({ totalCountFirst, totalCountLast }: StreamRow): boolean {
+  return totalCountFirst !== null && totalCountLast !== null && totalCountLast < totalCountFirst;
 }
 
 function endSweep(row: StreamRow, nowMs: number, rules: ReadingRules): Step {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SvcError } from '../../src/errors.js';
 import { readExportSeq } from '../../src/store/meta.js';
+import { listStreams } from '../../src/store/streams.js';
 import { config, pair } from './config.js';
 import { createFakeService, httpError } from './fake-service.js';
 import {
@@ -164,6 +165,17 @@ describe('export of V3', () => {
     expect((await second.run(service)).streams).toMatchObject([{ state: 'complete', uniqueRecords: 10 }]);
   });
 
+  it('walks a list once more where its count falls, so that a deletion hides no other record', async () => {
+    const b = bench();
+    const items = records(10);
+    const service = createFakeService({ [V3_LIST]: items });
+    service.onCall = ({ number }) => {
+      if (number === 1) items.shift();
+    };
+    expect((await b.run(service)).streams).toMatchObject([{ state: 'complete' }]);
+    expect(b.look(storedIds)).toHaveLength(10);
+  });
+
   it('asks once more for an empty last page', async () => {
     const b = bench();
     const service = createFakeService({ [V3_LIST]: records(10) });
@@ -263,6 +275,14 @@ describe('export of V4', () => {
       db.prepare('select body from v4_company order by company_id').pluck().all(),
     );
     expect(bodies).toEqual(['{"name":"Seven"}', '{"id":8}']);
+  });
+
+  it('reads every company beside a named V3 company until a remap has paired it', async () => {
+    const b = bench();
+    const service = v4Service({ [V3_LIST]: records(2), [V4_LIST]: records(3) });
+    const both = { generations: ['v3', 'v4'], companies: [2n] } as const;
+    await b.run(service, 'v3', both);
+    expect(b.look((db) => listStreams(db, 'v4'))).toMatchObject([{ companyId: 7n, state: 'complete' }, {}]);
   });
 
   it('reads the companies that the configuration names, without the list', async () => {

@@ -10,6 +10,7 @@ const SWEEP: Partial<StreamRow> = {
   watermarkMs: 700,
   since: new Date(500).toISOString(),
 };
+const COUNTED_3: Partial<StreamRow> = { totalCountFirst: 3, totalCountLast: 3 };
 const EMPTY: Partial<PageOutcome> = { objects: 0 };
 
 describe('what follows a page', () => {
@@ -59,7 +60,15 @@ describe('what follows a page', () => {
     ],
     ['the same with a start that is unknown', 'V3', { watermarkMs: null }, {}, 'running sweep 2/1 at null'],
     ['the end, count unknown', 'V4', { totalCountLast: null }, {}, 'complete end_of_list'],
-    ['the end, count lower', 'V4', { totalCountLast: 3 }, {}, 'complete end_of_list'],
+    ['the end, count lower than what came', 'V4', COUNTED_3, {}, 'complete end_of_list'],
+    ['the end, count fell: another walk', 'V4', { totalCountLast: 3 }, {}, 'running walk 2/1 at null'],
+    [
+      'the end of the second walk, count fell',
+      'V4',
+      { totalCountLast: 3, rounds: 1 },
+      {},
+      'complete end_of_list',
+    ],
     ['the end, count higher: another walk', 'V4', {}, { totalCount: 10 }, 'running walk 2/1 at null'],
     [
       'the end, count reached by the last page',
