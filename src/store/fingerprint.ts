@@ -126,7 +126,7 @@ function compareExport(db: Db, config: Config): Difference[] {
 
 function otherConfiguration(differences: readonly Difference[]): SvcError {
   const lines = differences.map(
-    ({ name, stored, current }) => `${name}: ${stored ?? '(none)'} → ${current ?? '(none)'}`,
+    ({ name, stored, current }) => `${name}: ${stored ?? 'not configured'} → ${current ?? 'not configured'}`,
   );
   const text = `This database was exported with another configuration: ${lines.join('; ')}.`;
   return new SvcError('other_configuration', text, {
