@@ -2,15 +2,13 @@ import { listChildPaths } from '../store/records.js';
 import type { Conservation } from '../store/remap.js';
 import type { Db } from '../store/sqlite.js';
 import { must } from '../text/at.js';
+import { sumByBlocks } from './block-sums.js';
 import { describeOutcome, GROUP_OF } from './outcomes.js';
-import { blocksOf, type Place } from './places.js';
-
-const ROWS_PER_BLOCK = 8192n;
-const DAY_MS = 86_400_000;
 
 interface GroupSums {
-  count: bigint;
-  v3Count: bigint;
+  readonly id: bigint;
+  readonly count: bigint;
+  readonly v3Count: bigint;
 }
 
 interface ScopeRow {
@@ -21,20 +19,14 @@ interface ScopeRow {
   readonly provisional: bigint;
 }
 
-/** Describes and counts the groups that rows have. Sums of blocks are cheaper than one sort of all rows. */
+const COUNT_GROUPS = `
+  select group_id, count(*) as count, count(v3_svc_id) as v3_count from remap_row where id > ? and id <= ? group by group_id`;
+
+/** Describes and counts the groups that rows have. */
 export function countGroups(db: Db, throwIfStopped: () => void): void {
-  const block = db.prepare<[bigint, bigint], { id: bigint; count: bigint; v3Count: bigint }>(`
-    select group_id as id, count(*) as count, count(v3_svc_id) as v3Count
-    from remap_row where id > ? and id <= ? group by group_id`);
-  const groups = new Map<bigint, GroupSums>();
-  for (const range of blocksOf(db, 'remap_row', ROWS_PER_BLOCK, throwIfStopped)) {
-    for (const { id, count, v3Count } of block.all(...range)) {
-      const sums = groups.get(id) ?? { count: 0n, v3Count: 0n };
-      sums.count += count;
-      sums.v3Count += v3Count;
-      groups.set(id, sums);
-    }
-  }
+  sumByBlocks(db, { from: 'remap_row', into: 'temp.group_count', sums: COUNT_GROUPS }, throwIfStopped);
+  const groups = db.prepare<[], GroupSums>(`
+    select group_id as id, sum(count) as count, sum(v3_count) as v3Count from temp.group_count group by 1`);
   const paths = new Map(listChildPaths(db).map(({ id: number, name }) => [number, name]));
   const scopeOf = db.prepare<[bigint], ScopeRow>(`
     select model, region, v3_company_id as v3CompanyId, v4_company_id as v4CompanyId, provisional
@@ -43,7 +35,7 @@ export function countGroups(db: Db, throwIfStopped: () => void): void {
     insert into remap_group(id, model, path, region, v3_company_id, v4_company_id, status, reason, matched_by, provisional,
       unique_id_conflict, merged, count, v3_count)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
-  for (const [id, { count, v3Count }] of groups) {
+  for (const { id, count, v3Count } of groups.all()) {
     const scope = must(scopeOf.get(id / BigInt(GROUP_OF.scope)), 'scope');
     const path = (id % BigInt(GROUP_OF.scope)) / BigInt(GROUP_OF.path);
     const outcome = describeOutcome(Number(id % BigInt(GROUP_OF.path)));
@@ -73,81 +65,58 @@ function markProvisional(db: Db): void {
     where evidence is not null and group_id in (select id from remap_group where provisional)`);
 }
 
+const COUNT_DAYS = `
+  select r.group_id, cast(floor(t.latest_ms / 86400000.0) as integer) as day, count(*) as count,
+    min(t.latest_ms) as earliest_ms, max(t.latest_ms) as latest_ms
+  from temp.twin as t cross join remap_row as r on r.id = t.id
+  where t.id > ? and t.id <= ? and t.a is not null
+  group by 1, 2`;
+
 export function countDays(db: Db, throwIfStopped: () => void): void {
-  const block = db.prepare<
-    [bigint, bigint],
-    { groupId: bigint; day: bigint | null; count: bigint; earliest: bigint | null; latest: bigint | null }
-  >(`
-    select r.group_id as groupId, (t.latest_ms - (t.latest_ms % ${DAY_MS} + ${DAY_MS}) % ${DAY_MS}) / ${DAY_MS} as day,
-      count(*) as count, min(t.latest_ms) as earliest, max(t.latest_ms) as latest
-    from temp.twin as t cross join remap_row as r on r.id = t.id
-    where t.id > ? and t.id <= ? and t.a is not null
-    group by 1, 2`);
-  const days = new Map<string, { groupId: bigint; day: bigint | null; count: bigint; range: bigint[] }>();
-  for (const range of blocksOf(db, 'temp.twin', ROWS_PER_BLOCK, throwIfStopped)) {
-    for (const { groupId, day, count, earliest, latest } of block.all(...range)) {
-      const name = `${groupId} ${day}`;
-      const sums = days.get(name) ?? { groupId, day, count: 0n, range: [] };
-      const times = [...sums.range, ...(earliest === null || latest === null ? [] : [earliest, latest])];
-      sums.count += count;
-      if (times.length > 0) sums.range = [times.reduce(lower), times.reduce(higher)];
-      days.set(name, sums);
-    }
-  }
-  const insert = db.prepare(
-    'insert into remap_day(group_id, day, count, earliest_ms, latest_ms) values (?, ?, ?, ?, ?)',
-  );
-  for (const { groupId, day, count, range } of days.values()) {
-    insert.run(groupId, day, count, range[0] ?? null, range[1] ?? null);
-  }
-}
-
-function lower(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
-}
-
-function higher(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
-}
-
-export function countExported(db: Db, places: readonly Place[]): void {
-  const insert = db.prepare(`
-    insert into exported_count(generation, region, model, company_id, records, children, deleted, rejected)
-    values (?, ?, ?, ?, ?, ?, ?, ?)`);
-  for (const { list, companyId, records, children, deleted } of places) {
-    const { generation, region, model } = list;
-    insert.run(generation, region, model, companyId, BigInt(records), BigInt(children), BigInt(deleted), 0n);
-  }
+  sumByBlocks(db, { from: 'temp.twin', into: 'temp.day_count', sums: COUNT_DAYS }, throwIfStopped);
   db.exec(`
-    insert into exported_count(generation, region, model, company_id, records, children, deleted, rejected)
+    insert into remap_day(group_id, day, count, earliest_ms, latest_ms)
+    select group_id, day, sum(count), min(earliest_ms), max(latest_ms) from temp.day_count group by 1, 2`);
+}
+
+const COUNT_RECORDS = `
+  select stream_id, company_id, count(*) as records, sum(deleted) as deleted, sum(child_count) as children
+  from record where id > ? and id <= ? group by 1, 2`;
+
+/** Counts the exported objects of each model and company of the configured models. */
+export function countExported(db: Db, models: readonly string[], throwIfStopped: () => void): void {
+  sumByBlocks(db, { from: 'record', into: 'temp.record_count', sums: COUNT_RECORDS }, throwIfStopped);
+  const columns = 'generation, region, model, company_id, records, children, deleted, rejected';
+  db.prepare(`
+    insert into exported_count(${columns})
+    select s.generation, s.region, s.model, c.company_id, sum(c.records), sum(c.children), sum(c.deleted), 0
+    from temp.record_count as c cross join stream as s on s.id = c.stream_id
+    where s.model in (select value from json_each(?))
+    group by s.id, c.company_id`).run(JSON.stringify(models));
+  db.exec(`
+    insert into exported_count(${columns})
     select generation, region, model, company_id, 0, 0, 0, count(*)
     from rejected group by generation, region, model, company_id`);
 }
 
-/**
- * Exported objects, and those that rows account for.
- *
- * @param allChildren what records say that they have
- */
+/** Exported objects, and those that rows account for. */
 export function readConservation(
   db: Db,
-  places: readonly Place[],
-  allChildren: bigint,
 ): Conservation & { readonly rows: number; readonly children: bigint; readonly childRows: bigint } {
-  const exported = { v3: 0, v4: 0 };
-  for (const { list, records, children } of places) {
-    exported[list.generation] += records + children;
-  }
-  const countBy = (sql: string) => db.prepare<[], bigint>(sql).pluck().get() ?? 0n;
+  const countBy = (sql: string) => must(db.prepare<[], bigint>(sql).pluck().get(), 'count');
+  const exported = (generation: string) =>
+    countBy(
+      `select ifnull(sum(records + children), 0) from exported_count where generation = '${generation}'`,
+    );
   const v4Rows = countBy(`
     select ifnull(sum(count), 0) from remap_group where v3_company_id is null or matched_by is not null`);
   return {
     rows: Number(countBy('select ifnull(sum(count), 0) from remap_group')),
-    v3Exported: BigInt(exported.v3),
+    v3Exported: exported('v3'),
     v3Rows: countBy('select ifnull(sum(v3_count), 0) from remap_group'),
-    v4Exported: BigInt(exported.v4),
+    v4Exported: exported('v4'),
     v4Seen: v4Rows - countBy(REPEATED_RECORDS) - countBy(REPEATED_CHILDREN),
-    children: allChildren,
+    children: countBy('select ifnull(sum(children), 0) from temp.record_count'),
     childRows: countBy('select count(*) from child'),
   };
 }

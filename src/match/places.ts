@@ -55,63 +55,23 @@ export function isReadInFull(list: ModelList | undefined): boolean {
   return list !== undefined && !isUnfinished(list);
 }
 
+/** The records of one company in one list. */
 export interface Place {
   readonly list: ModelList;
   readonly companyId: bigint;
-  records: number;
-  deleted: number;
-  children: number;
 }
 
-const RECORDS_PER_BLOCK = 8192n;
-
-/**
- * Counts the records of each place, and the children of all records, also of models that are not configured. Sums of
- * blocks are cheaper than one sort of all records.
- */
-export function countPlaces(
-  db: Db,
-  lists: ModelLists,
-  throwIfStopped: () => void,
-): { readonly places: readonly Place[]; readonly allChildren: bigint } {
+export function readPlaces(db: Db, lists: ModelLists): Place[] {
   const byId = new Map(lists.all.map((list) => [list.id, list]));
-  const places = new Map<string, Place>();
-  let allChildren = 0n;
-  const block = db.prepare<
-    [bigint, bigint],
-    { stream: bigint; company: bigint; records: bigint; deleted: bigint; children: bigint }
-  >(`
-    select stream_id as stream, company_id as company, count(*) as records, sum(deleted) as deleted,
-      sum(child_count) as children
-    from record where id > ? and id <= ? group by stream_id, company_id`);
-  for (const range of blocksOf(db, 'record', RECORDS_PER_BLOCK, throwIfStopped)) {
-    for (const { stream, company, records, deleted, children } of block.all(...range)) {
-      allChildren += children;
+  return db
+    .prepare<[], { stream: bigint; companyId: bigint }>(
+      'select distinct stream_id as stream, company_id as companyId from temp.record_count',
+    )
+    .all()
+    .flatMap(({ stream, companyId }) => {
       const list = byId.get(stream);
-      if (list === undefined) continue;
-      const name = `${stream} ${company}`;
-      const place = places.get(name) ?? { list, companyId: company, records: 0, deleted: 0, children: 0 };
-      place.records += Number(records);
-      place.deleted += Number(deleted);
-      place.children += Number(children);
-      places.set(name, place);
-    }
-  }
-  return { places: [...places.values()], allChildren };
-}
-
-/** Ranges of ids of a table: above the first and up to the second. */
-export function* blocksOf(
-  db: Db,
-  table: 'record' | 'remap_row' | 'temp.twin',
-  size: bigint,
-  throwIfStopped: () => void,
-): Generator<[bigint, bigint]> {
-  const last = db.prepare<[], bigint>(`select ifnull(max(id), 0) from ${table}`).pluck().get() ?? 0n;
-  for (let from = 0n; from < last; from += size) {
-    throwIfStopped();
-    yield [from, from + size];
-  }
+      return list === undefined ? [] : [{ list, companyId }];
+    });
 }
 
 export interface Company extends CompanySide {

@@ -4,7 +4,6 @@ import { compare } from '../text/rows.js';
 import { numberOf, type OutcomeName } from './outcomes.js';
 import type { Pairing } from './pair-companies.js';
 import { type Companies, type Company, isReadInFull, type ModelLists, type Place } from './places.js';
-import type { BackfillWindow } from './windows.js';
 
 const SCHEMA = `
   drop table if exists temp.place;
@@ -58,7 +57,6 @@ interface ScopeInput {
   readonly places: readonly Place[];
   readonly companies: Companies;
   readonly pairing: Pairing;
-  readonly windows: ReadonlyMap<bigint, BackfillWindow>;
 }
 
 /** Creates the scopes in the order of the remap, model by model and company by company, and assigns places to them. */
@@ -111,7 +109,7 @@ type Describe = (
   v4: Company | null,
 ) => { readonly joined: boolean; readonly [column: string]: unknown };
 
-function prepareScope({ config, lists, places, pairing, windows }: ScopeInput): Describe {
+function prepareScope({ db, config, lists, places, pairing }: ScopeInput): Describe {
   const inV4 = new Map(config.models.map(({ v3, v4 }) => [v3, v4 !== null]));
   const holding = new Set(
     places.flatMap(({ list, companyId }) => (list.generation === 'v4' ? [companyId] : [])),
@@ -126,6 +124,9 @@ function prepareScope({ config, lists, places, pairing, windows }: ScopeInput): 
     inert.set(v4, allRead && !holding.has(v4.companyId));
     return inert.get(v4) === true;
   };
+  const selectWindow = db.prepare<[string, bigint], { sinceMs: bigint | null; source: string }>(
+    'select since_ms as sinceMs, source from backfill_window where model = ? and v4_company_id = ?',
+  );
   const matchOf = (v3: Company | null, v4: Company | null) =>
     v3 === null ? pairing.v4.get(v4?.id ?? -1)?.matchedBy : pairing.v3.get(v3.id)?.matchedBy;
   return (model, v3, v4) => {
@@ -138,7 +139,7 @@ function prepareScope({ config, lists, places, pairing, windows }: ScopeInput): 
     const isFinal = (v3 ?? v4)?.scopeFull === true || matchedBy === 'file';
     const v3Known = isPaired ? isReadInFull(ofV3) : isFinal;
     const v4Known = isPaired ? !isInV4 || isReadInFull(ofV4) : isFinal;
-    const window = ofV4 === undefined ? undefined : windows.get(ofV4.id);
+    const window = v4 === null ? undefined : selectWindow.get(model, v4.companyId);
     const readAt = ofV3?.readAt ?? null;
     const companyReason = matchedBy === 'ambiguous' ? 'company_ambiguous' : 'company_not_in_v4';
     const v3Reason = isAbsent ? 'model_not_in_v4' : isPaired ? null : companyReason;
