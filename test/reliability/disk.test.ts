@@ -81,18 +81,17 @@ describe.runIf(CAN_MOUNT)('a small disk', () => {
 
   it('that is read-only refuses commands that write, and shows what is there', async () => {
     const { code, stdout, stderr } = await onSmallDisk('read-only', 8192, [
-      'remount ro; told export v3; remount rw',
       `cp "${folder}/svc-migrate.db" .; remount ro`,
-      'told export v4; told status; told remap; told report; told report --json x.json',
+      'told export v4; told remap; told status; told report --json x.json',
       `run dump --output "${folder}/read-only.csv"`,
     ]);
     expect([code, stderr]).toEqual([0, '']);
-    expect(stdout.trim().split('\n')).toEqual(['code 6', 'code 6', 'code 0', 'code 6', 'code 0', 'code 6']);
+    expect(stdout.trim().split('\n')).toEqual(['code 6', 'code 6', 'code 0', 'code 6']);
     expect(readDump('read-only.csv')).toBe(truth);
   });
 
   it('without room for an output keeps none of an earlier run', async () => {
-    const flags = campaignCases(['json', 'html', 'ndjson', 'markdown', 'junit'], 2);
+    const flags = campaignCases(['json', 'html', 'ndjson', 'markdown', 'junit'], 1);
     const { code, stdout, stderr } = await onSmallDisk('outputs', 24_576, [
       `cp "${folder}/svc-migrate.db" . && echo earlier > a.csv`,
       'cat /dev/zero > filler 2> /dev/null',

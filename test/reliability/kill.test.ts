@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { campaignSize } from '../support/campaign.js';
 import { type KillScene, killUntil, openKillScene } from '../support/kill-harness.js';
 
-const KILLS = campaignSize({ small: 3, full: 50, soak: 1000 });
+const KILLS = campaignSize({ small: 2, full: 50, soak: 1000 });
 const SERVICES = campaignSize({ small: [31], soak: [101, 102, 103, 104] });
 /** Random moments seldom miss a transaction, but a few may. */
 const LEAST = campaignSize({ small: 0, full: 1 });

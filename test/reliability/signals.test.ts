@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { readCells } from '../contract.js';
-import { campaignSize } from '../support/campaign.js';
+import { campaignCases, campaignSize } from '../support/campaign.js';
 import { openProject } from '../support/project.js';
 import type { Ended } from '../support/run-cli.js';
 import { spawnCli } from '../support/spawn-cli.js';
@@ -10,17 +10,20 @@ import { spawnCli } from '../support/spawn-cli.js';
 /** A signal ends everything within two seconds; machines that run tests may be this much slower. */
 const WITHIN_MS = 2000 * 5;
 /** Copies of each record: long statements take longer with more. */
-const COPIES = campaignSize({ small: 100, full: 400 });
+const COPIES = campaignSize({ small: 50, full: 400 });
 const MOMENTS = campaignSize({ small: [0.5], full: [0.2, 0.4, 0.6, 0.8] });
 
 const { at, cwd: folder } = await openProject({ seed: 31, scale: 100, companies: 1 });
 let before: string;
+/** How long the program takes to start. */
+let startMs: number;
 
 beforeAll(async () => {
   expect((await start(['run', '--quiet'])).code).toBe(0);
   multiplyRecords();
   expect((await start(['remap', '--quiet'])).code).toBe(0);
   before = contents();
+  startMs = (await start(['--version'])).tookMs;
 });
 
 /** Gives each live record copies with ids and keys of their own; twins stay twins. Copies have no children. */
@@ -80,26 +83,20 @@ function expectStopped(ended: Ended & { readonly waitedMs: number }, codes: read
 }
 
 describe('a signal in the middle of long work', () => {
-  const commands = [
-    ['remap'],
-    ['report', '--ndjson', 'findings.ndjson', '--html', 'report.html'],
-    ['check'],
-    ['dump', '--output', 'remap.csv'],
-  ];
-  it.each(commands)('ends %s at any moment, and everything stays as it was', async (...args) => {
-    const { tookMs } = await start([...args, '--quiet']);
-    const startMs = (await start(['--version'])).tookMs;
+  const interrupted = ['remap', 'check'].map((line) => ['SIGINT', 130, line] as const);
+  const terminated = ['dump --output remap.csv', 'report --ndjson findings.ndjson --html report.html'].map(
+    (line) => ['SIGTERM', 143, line] as const,
+  );
+  const cases = campaignCases([...interrupted, ...terminated], 2);
+  it.each(cases)('%s ends with %i: %s, and everything stays as it was', async (signal, code, line) => {
+    const args = [...line.split(' '), '--quiet'];
+    const { tookMs } = await start(args);
     for (const share of MOMENTS) {
-      for (const [signal, code] of [
-        ['SIGINT', 130],
-        ['SIGTERM', 143],
-      ] as const) {
-        const afterMs = startMs + (tookMs - startMs) * share;
-        const ended = await start([...args, '--quiet'], { signals: [signal], afterMs });
-        // 0 and 1: it was faster this time.
-        expectStopped(ended, [code, 0, 1]);
-        expect(contents()).toBe(before);
-      }
+      const afterMs = startMs + (tookMs - startMs) * share;
+      const ended = await start(args, { signals: [signal], afterMs });
+      // 0 and 1: it was faster this time.
+      expectStopped(ended, [code, 0, 1]);
+      expect(contents()).toBe(before);
     }
   });
 
