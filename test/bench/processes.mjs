@@ -27,6 +27,23 @@ export async function inFolder(work) {
   }
 }
 
+/** Runs another program under GNU time: the same figures. */
+export async function measureProgram(program, args, { env = {} } = {}) {
+  return await inFolder(async (folder) => {
+    const file = join(folder, 'usage.txt');
+    const started = performance.now();
+    const child = spawn('time', ['--format', '%U %S %M', '--output', file, program, ...args], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    const [code] = await once(child, 'close');
+    if (code !== 0) throw new Error(`${program} ${args.join(' ')} ended with ${code}`);
+    const [user, system, kibibytes] = readFileSync(file, 'utf8').trim().split(' ').map(Number);
+    const seconds = (performance.now() - started) / 1000;
+    return { seconds, cpuSeconds: user + system, peakMiB: kibibytes / 1024 };
+  });
+}
+
 /** Runs a Node process to its end: wall and CPU seconds, peak MiB, stdout. Any exit code but those named is an error. */
 export async function measure(args, { env = {}, input, codes = [0] } = {}) {
   return await inFolder(async (folder) => {

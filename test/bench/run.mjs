@@ -1,10 +1,13 @@
 /**
- * `npm run bench [-- --records N] [--rounds N]`: the whole job from nothing to the report, against the built program in
- * `$SVC_DIST` (default: dist), beside a script that joins the same records and reports nothing. Prints times, ratios of
- * interleaved runs, and which bars were reached; asserts nothing.
+ * `npm run bench [-- --records N] [--rounds N] [--beside duckdb,pandas]`: the whole job from nothing to the report, against
+ * the built program in `$SVC_DIST` (default: dist), beside scripts that join the same records and report nothing. Prints
+ * times, ratios of interleaved runs, and which bars were reached; asserts nothing. DuckDB comes from `$SVC_ENGINES`, pandas
+ * from the Python of `$SVC_PYTHON` (default: python3).
  */
+import { spawnSync } from 'node:child_process';
 import { existsSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { createRequire } from 'node:module';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import {
   describeMachine,
@@ -12,6 +15,7 @@ import {
   inFolder,
   interleave,
   measure,
+  measureProgram,
   median,
   medianOf,
   print,
@@ -31,43 +35,68 @@ const BARS = [
 ];
 const PEAK_MIB = 256;
 
+const PYTHON = process.env.SVC_PYTHON ?? 'python3';
+
+/** The other scripts, what they need, and how they are run. */
+const OTHERS = {
+  duckdb: {
+    isPresent: () => {
+      try {
+        createRequire(resolve(process.env.SVC_ENGINES ?? '../.engines', 'package.json')).resolve(
+          '@duckdb/node-api',
+        );
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    run: (args) => measure([here('duckdb-script.mjs'), ...args]),
+  },
+  pandas: {
+    isPresent: () => spawnSync(PYTHON, ['-c', 'import pandas']).status === 0,
+    run: (args) => measureProgram(PYTHON, [here('pandas-script.py'), ...args]),
+  },
+};
+
 const { values } = parseArgs({
-  options: { records: { type: 'string', default: '100000' }, rounds: { type: 'string', default: '3' } },
+  options: {
+    records: { type: 'string', default: '100000' },
+    rounds: { type: 'string', default: '3' },
+    beside: { type: 'string', default: '' },
+  },
 });
 const [records, rounds] = [Number(values.records), Number(values.rounds)];
 print(describeMachine());
 print(`\nThe whole job for ${records} × ${records} bill credit notes with three line items, payload full`);
 await withService({ companies: COMPANIES, pageSize: PAGE_SIZE, records }, compareWith);
 
+function otherContestants(argsOf) {
+  return values.beside
+    .split(',')
+    .filter((name) => name !== '')
+    .flatMap((name) => {
+      const other = OTHERS[name];
+      if (other === undefined) throw new Error(`--beside takes ${Object.keys(OTHERS).join(' and ')}`);
+      if (other.isPresent())
+        return [[name, () => inFolder((folder) => measureIn(folder, other.run(argsOf(folder))))]];
+      print(`${name} is not installed here`);
+      return [];
+    });
+}
+
 async function compareWith(port) {
   const v4 = `http://127.0.0.1:${port}`;
+  const argsOf = (folder) => [folder, `${COMPANIES}`, `${PAGE_SIZE}`, `${v4}/v3`, v4];
+  const runJob = (folder) => {
+    const config = writeConfig(folder, v4);
+    const args = [CLI, 'run', '--json', join(folder, 'r.json'), '--config', config, '--quiet'];
+    return measureIn(folder, measure(args, { env: KEYS, codes: [0, 1] }));
+  };
+  const runScript = (folder) => measureIn(folder, measure([here('plain-script.mjs'), ...argsOf(folder)]));
   const results = await interleave(rounds, [
-    [
-      'svc-migrate',
-      () =>
-        inFolder((folder) => {
-          const args = [
-            CLI,
-            'run',
-            '--json',
-            join(folder, 'r.json'),
-            '--config',
-            writeConfig(folder, v4),
-            '--quiet',
-          ];
-          return measureIn(folder, [args, { env: KEYS, codes: [0, 1] }]);
-        }),
-    ],
-    [
-      'plain script',
-      () =>
-        inFolder((folder) =>
-          measureIn(folder, [
-            [here('plain-script.mjs'), folder, `${COMPANIES}`, `${PAGE_SIZE}`, `${v4}/v3`, v4],
-            {},
-          ]),
-        ),
-    ],
+    ['svc-migrate', () => inFolder(runJob)],
+    ['plain script', () => inFolder(runScript)],
+    ...otherContestants(argsOf),
   ]);
   print('                           wall s   CPU s  peak MiB  file MB');
   for (const [name, runs] of results) {
@@ -87,9 +116,10 @@ async function compareWith(port) {
   printBar('peak', Math.max(...own.map(({ peakMiB }) => peakMiB)), -PEAK_MIB, ' MiB');
 }
 
-async function measureIn(folder, command) {
-  const measured = await measure(...command);
-  const database = ['bench.db', 'plain.db'].map((name) => join(folder, name)).find(existsSync);
+async function measureIn(folder, running) {
+  const measured = await running;
+  const names = ['bench.db', 'plain.db', 'duckdb.db', 'pandas.db'];
+  const database = names.map((name) => join(folder, name)).find(existsSync);
   return { ...measured, megabytes: statSync(database).size / 1e6 };
 }
 
