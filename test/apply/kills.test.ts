@@ -94,7 +94,7 @@ const servers = (['PostgreSQL', 'MariaDB', 'MySQL'] as const).map((product) => {
     name: product,
     wrap: (db: Database) => db,
     prepare: onServer(server),
-    most: 4,
+    most: 2,
     isThere: server !== null,
   };
 });

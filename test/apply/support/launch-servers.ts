@@ -1,14 +1,15 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import mysql from 'mysql2/promise';
+import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { freePort } from '../../support/free-port.js';
-import { findPrograms, PRODUCTS, type Product, type ServerPrograms } from './server-programs.js';
+import { findPrograms, PASSWORD, PRODUCTS, type Product, type ServerPrograms } from './server-programs.js';
 
 const PACKAGES: Readonly<Record<Product, string>> = {
   PostgreSQL: 'apt-get install postgresql',
@@ -84,7 +85,7 @@ async function start(programs: ServerPrograms, folder: string, user: User): Prom
   const [serve, ...more] = programs.serve(data, port);
   const server = spawn(serve, more, { ...options, stdio: 'ignore' });
   process.once('exit', () => server.kill('SIGKILL'));
-  await waitUntilAnswered(server, port);
+  await waitUntilAnswered(server, () => (programs.user === 'mysql' ? askMysql : askPostgres)(port));
   writeFileSync(join(folder, 'port'), String(port));
   return server;
 }
@@ -97,16 +98,28 @@ function makeCertificate(path: string): void {
   execFileSync('openssl', ['req', '-x509', '-nodes', ...kind, ...names, ...files], { stdio: 'ignore' });
 }
 
-/** Waits until a server takes connections. */
-export async function waitUntilAnswered(server: ChildProcess, port: number): Promise<void> {
+export async function askPostgres(port: number): Promise<void> {
+  const connectionString = `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
+  const client = new pg.Client({ connectionString, connectionTimeoutMillis: 5000 });
+  client.on('error', () => {});
+  await client.connect();
+  await client.end();
+}
+
+async function askMysql(port: number): Promise<void> {
+  const login = { user: 'admin', password: PASSWORD, host: '127.0.0.1' };
+  const client = await mysql.createConnection({ ...login, port });
+  await client.end();
+}
+
+/** Waits until a server takes a login: it listens before that. */
+export async function waitUntilAnswered(server: ChildProcess, ask: () => Promise<void>): Promise<void> {
   while (server.exitCode === null) {
-    const socket = connect(port, '127.0.0.1');
-    const isOpen = await once(socket, 'connect').then(
+    const isReady = await ask().then(
       () => true,
       () => false,
     );
-    socket.destroy();
-    if (isOpen) return;
+    if (isReady) return;
     await sleep(25);
   }
   throw new Error(`exited with code ${server.exitCode}`);

@@ -9,7 +9,7 @@ import type { Database } from '../../../src/apply/db/database.js';
 import { openMysql } from '../../../src/apply/db/mysql.js';
 import { openPostgres } from '../../../src/apply/db/postgres.js';
 import { freePort } from '../../support/free-port.js';
-import { makeFolder, stopProcess, waitUntilAnswered } from './launch-servers.js';
+import { askPostgres, makeFolder, stopProcess, waitUntilAnswered } from './launch-servers.js';
 import { type Cells, CONNECTION, type Shop } from './scene.js';
 import { findPrograms, PASSWORD, type Product } from './server-programs.js';
 
@@ -201,6 +201,6 @@ export async function startPgBouncer(
     `${databases}[pgbouncer]\n${listen}pool_mode = transaction\ndefault_pool_size = ${poolSize}\nadmin_users = postgres\n`,
   );
   const process_ = spawn(program, [file], { ...user, cwd: folder, stdio: 'ignore' });
-  await waitUntilAnswered(process_, port);
+  await waitUntilAnswered(process_, () => askPostgres(port));
   return { port, stop: () => stopProcess(process_, folder) };
 }
