@@ -1,8 +1,6 @@
 import type { OnProgress } from '../domain.js';
-import { at } from '../text/at.js';
 import { labelOf } from './crosswalk.js';
 import type { Obstacle } from './db/database.js';
-import { buildJudge } from './judge.js';
 import type { RemapIds } from './remap-ids.js';
 import type { ColumnState } from './state.js';
 import { findSwitchObstacles } from './switch-columns.js';
@@ -42,15 +40,8 @@ async function planColumn(
     ...triggerNotes(table),
   ];
   const tally = new Tally();
-  if (!isSwitched(column)) {
-    const judge = buildJudge(remap, column.ids);
-    let done = 0;
-    for await (const values of judgeValues(table.db, column, judge, false)) {
-      for (const { key, verdict, rows } of values) tally.add(at(key, 0), verdict, rows);
-      done += values.length;
-      onProgress({ kind: 'step', name: `values of ${column.column.name}`, done, total: null });
-    }
-  }
+  if (!isSwitched(column))
+    for await (const values of judgeValues(table.db, column, remap, onProgress)) tally.addAll(values);
   return {
     ...labelOf(column.ids),
     newColumn: column.v4,

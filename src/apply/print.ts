@@ -1,9 +1,8 @@
 import type { OnProgress } from '../domain.js';
-import { at, must } from '../text/at.js';
+import { must } from '../text/at.js';
 import { inBatches } from '../text/rows.js';
 import type { CrosswalkColumn } from './crosswalk.js';
 import type { Database, Value } from './db/database.js';
-import { buildJudge } from './judge.js';
 import type { RemapIds } from './remap-ids.js';
 import { readStates } from './state.js';
 import {
@@ -65,12 +64,9 @@ export async function printScripts(
     for (const column of ofTable) {
       const tally = new Tally();
       const rows: (readonly Value[])[] = [];
-      for await (const values of judgeValues(db, column, buildJudge(remap, column.ids), false)) {
-        for (const { key, verdict, rows: count } of values) {
-          rows.push([...key, verdict.new, verdict.reason]);
-          tally.add(at(key, 0), verdict, count);
-        }
-        onProgress({ kind: 'step', name: `values of ${column.column.name}`, done: rows.length, total: null });
+      for await (const values of judgeValues(db, column, remap, onProgress)) {
+        rows.push(...values.map(({ key, verdict }) => [...key, verdict.new, verdict.reason]));
+        tally.addAll(values);
       }
       columns.push({ db, column, rows, parking: await chooseParking(db, column, column.column.name) });
       counts.push({ target, column: column.column.name, counts: tally.list() });

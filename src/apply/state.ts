@@ -132,15 +132,21 @@ function busyColumn({ table, column }: CrosswalkColumn): SvcError {
   });
 }
 
-export async function deleteState(db: Database, column: CrosswalkColumn): Promise<void> {
+export function deleteStateSql(db: Database, column: CrosswalkColumn): string {
   const { where, table } = rowOf(db, column);
-  await db.transaction('write', () => db.execute(`delete from ${table} where ${where}`));
+  return `delete from ${table} where ${where}`;
+}
+
+export async function deleteState(db: Database, column: CrosswalkColumn): Promise<void> {
+  await db.transaction('write', () => db.execute(deleteStateSql(db, column)));
 }
 
 export async function dropEmptyStates(db: Database): Promise<void> {
   for (const { schema } of (await db.listTables()).filter(({ name }) => name === STATE_TABLE)) {
     const table = besideTable(db, { schema }, STATE_TABLE);
     await db.transaction('write', async () => {
+      // Another process may record a column until the table is locked.
+      for (const statement of db.lockTable(table)) await db.execute(statement);
       const rows = await db.query(`select 1 from ${table} limit 1`);
       if (rows.length === 0) await db.execute(`drop table ${table}`);
     });

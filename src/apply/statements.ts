@@ -1,6 +1,6 @@
 import type { CrosswalkColumn } from './crosswalk.js';
 import { STATE_TABLE } from './crosswalk.js';
-import type { ColumnFacts, Database, TableDefinition, TableFacts, Value } from './db/database.js';
+import type { ColumnFacts, Database, TableDefinition, TableFacts } from './db/database.js';
 
 /**
  * The statements of apply, for one column each. `t` is the table, `m` the crosswalk of the column: a row for each stored
@@ -95,14 +95,12 @@ function termsOf(db: Database, column: CrosswalkColumn): Terms {
   return { t: tableSql(db, column.table), m: crosswalkSql(db, column), q, of, exact, on, scopes, fresh };
 }
 
-/** Distinct values with model and region, and the number of their rows. `isLoaded`: only those that the crosswalk lacks. */
-export function selectValues(db: Database, column: CrosswalkColumn, isLoaded: boolean): string {
-  const { t, m, of, exact, on, scopes } = termsOf(db, column);
-  const cell = exact(column.column.name);
-  const terms = [cell, ...scopes];
-  const isNew = isLoaded ? ` and not exists (select 1 from ${m} as m where ${on(cell)})` : '';
+/** Distinct values with model and region, and the number of their rows. */
+export function selectValues(db: Database, column: CrosswalkColumn): string {
+  const { t, of, exact, scopes } = termsOf(db, column);
+  const terms = [exact(column.column.name), ...scopes];
   const group = terms.map((_, at) => at + 1).join(', ');
-  return `select ${terms.join(', ')}, count(*) from ${t} as t where ${of(column.column.name)} is not null${isNew} group by ${group}`;
+  return `select ${terms.join(', ')}, count(*) from ${t} as t where ${of(column.column.name)} is not null group by ${group}`;
 }
 
 export function countStored(db: Database, column: CrosswalkColumn): string {
@@ -110,24 +108,10 @@ export function countStored(db: Database, column: CrosswalkColumn): string {
   return `select count(${q(column.column.name)}) from ${t}`;
 }
 
-export function selectCrosswalk(db: Database, column: CrosswalkColumn, where = ''): string {
+export function selectCrosswalk(db: Database, column: CrosswalkColumn): string {
   return `select ${crosswalkColumns(column)
     .map((name) => db.quote(name))
-    .join(', ')} from ${crosswalkSql(db, column)}${where}`;
-}
-
-export function updateCrosswalk(
-  db: Database,
-  column: CrosswalkColumn,
-  key: readonly Value[],
-  verdict: { readonly new: Value; readonly reason: string | null },
-): string {
-  const names = ['old', ...scopeNames(column)];
-  const where = names.map((name, at) => {
-    const value = db.literal(key[at] ?? null);
-    return at === 0 ? db.isOld(column.column, db.quote(name), value) : `${db.quote(name)} = ${value}`;
-  });
-  return `update ${crosswalkSql(db, column)} set ${db.quote('new')} = ${db.literal(verdict.new)}, reason = ${db.literal(verdict.reason)} where ${where.join(' and ')}`;
+    .join(', ')} from ${crosswalkSql(db, column)}`;
 }
 
 export function addColumn(db: Database, column: CrosswalkColumn, name: string): string {
@@ -143,18 +127,19 @@ export function emptyColumn(db: Database, column: CrosswalkColumn, name: string)
   return `update ${tableSql(db, column.table)} set ${db.quote(name)} = null where ${db.quote(name)} is not null`;
 }
 
-export function fillColumn(db: Database, column: CrosswalkColumn): string[] {
+/** `old`: the column of the V3 ids, COLUMN_v3 after the switch. */
+export function fillColumn(db: Database, column: CrosswalkColumn, old = column.column.name): string[] {
   const { t, m, q, of, exact, on, fresh } = termsOf(db, column);
   const v4 = of(column.v4);
   return [
     db.updateFrom({
       table: t,
       from: m,
-      on: on(exact(column.column.name)),
+      on: on(exact(old)),
       set: [[column.v4, fresh]],
       where: `not (${db.isSame(column.column, v4, fresh)})`,
     }),
-    `update ${t} set ${q(column.v4)} = null where ${q(column.column.name)} is null and ${q(column.v4)} is not null`,
+    `update ${t} set ${q(column.v4)} = null where ${q(old)} is null and ${q(column.v4)} is not null`,
   ];
 }
 
@@ -180,19 +165,22 @@ function switchedState(db: Database, column: CrosswalkColumn): string {
   const [c, v3, v4] = [of(column.column.name), of(column.v3), of(column.v4)];
   return `case when ${v3} is null then case when ${v4} is not null then 'wrong'
       when ${c} is null then 'null' when m.reason in ${NO_IDS} then m.reason else 'since' end
-    when m.old is null then 'missing'
+    when m.old is null then case when ${db.isSame(column.column, c, v4)} then 'missing' else 'changed' end
     when not (${db.isSame(column.column, v4, fresh)}) then 'wrong'
     when not (${db.isSame(column.column, c, v4)}) then 'changed'
     else coalesce(m.reason, 'mapped') end`;
 }
 
-/** `loaded`: COLUMN_v4 may not exist yet. */
-export type Phase = 'loaded' | 'written' | 'switched';
-
-function loadedState(db: Database, column: CrosswalkColumn): string {
-  const c = termsOf(db, column).of(column.column.name);
-  return `case when ${c} is null then 'null' when m.old is null then 'missing' else coalesce(m.reason, 'mapped') end`;
+/** The same after the switch without a crosswalk, which could tell values of something else from rows that came since. */
+function aloneState(db: Database, column: CrosswalkColumn): string {
+  const { of } = termsOf(db, column);
+  const [c, v3, v4] = [of(column.column.name), of(column.v3), of(column.v4)];
+  return `case when ${v3} is null then case when ${c} is null then 'null' else 'since' end
+    when not (${db.isSame(column.column, c, v4)}) then 'changed' else 'mapped' end`;
 }
+
+/** `alone`: switched, and the crosswalk is gone. */
+export type Phase = 'written' | 'switched' | 'alone';
 
 function joinRows(
   db: Database,
@@ -200,17 +188,25 @@ function joinRows(
   phase: Phase,
 ): { readonly from: string; readonly state: string } {
   const { t, m, exact, on } = termsOf(db, column);
+  if (phase === 'alone') return { from: `${t} as t`, state: aloneState(db, column) };
   const cell = exact(column.column.name);
   const key = phase === 'switched' ? `coalesce(${exact(column.v3)}, ${cell})` : cell;
-  const states = { loaded: loadedState, written: writtenState, switched: switchedState };
-  return { from: `${t} as t left join ${m} as m on ${on(key)}`, state: states[phase](db, column) };
+  const state = phase === 'switched' ? switchedState(db, column) : writtenState(db, column);
+  return { from: `${t} as t left join ${m} as m on ${on(key)}`, state };
 }
 
-/** The number of rows in each state, and of the distinct values of those that the crosswalk has. */
+/** The number of rows in each state. */
 export function countRows(db: Database, column: CrosswalkColumn, phase: Phase): string {
   const { from, state } = joinRows(db, column, phase);
-  const ids = phase === 'loaded' ? 'count(distinct m.old)' : '0';
-  return `select ${state} as state, count(*), ${ids} from ${from} group by 1`;
+  return `select ${state} as state, count(*) from ${from} group by 1`;
+}
+
+/** The same, for all states but `mapped`, and for `total`: SQLite sorts what it groups. */
+export function countOtherRows(db: Database, column: CrosswalkColumn, phase: Phase): string {
+  const { from, state } = joinRows(db, column, phase);
+  const { t } = termsOf(db, column);
+  return `select state, count(*) from (select ${state} as state from ${from}) as s where state <> 'mapped' group by state
+    union all select 'total', count(*) from ${t}`;
 }
 
 /** The keys of the first rows in some states. */

@@ -1,5 +1,13 @@
+import { at } from '../text/at.js';
 import type { Value } from './db/database.js';
 import { isUnmapped, type Verdict } from './verdict.js';
+
+/** A distinct value with what its row says of model and region. */
+export interface StoredValue {
+  readonly key: readonly Value[];
+  readonly verdict: Verdict;
+  readonly rows: number;
+}
 
 export interface OutcomeCount {
   /** `mapped`, `empty`, `not_ours`, `status/reason` or `unknown/…`. */
@@ -29,6 +37,10 @@ export class Tally {
     count.ids += 1;
     if (isUnmapped(verdict.reason) && count.samples.length < MOST_SAMPLES)
       count.samples.push(String(value).slice(0, 60));
+  }
+
+  addAll(values: readonly StoredValue[]): void {
+    for (const { key, verdict, rows } of values) this.add(at(key, 0), verdict, rows);
   }
 
   list(): OutcomeCount[] {

@@ -8,26 +8,17 @@ import type { RemapIds } from './remap-ids.js';
 import { changeState, findState, insertState, lockForWrite, readStates } from './state.js';
 import {
   addColumn,
-  countRows,
   crosswalkColumns,
   crosswalkDefinition,
   crosswalkSql,
   fillColumn,
   scopeNames,
-  selectCrosswalk,
   selectValues,
   stateDefinition,
-  updateCrosswalk,
 } from './statements.js';
 import { type ApplyTable, hasColumn, refresh, type TableColumn } from './tables.js';
-import { type OutcomeCount, Tally } from './tally.js';
-import { isUnmapped, type Verdict } from './verdict.js';
-
-export interface StoredValue {
-  readonly key: readonly Value[];
-  readonly verdict: Verdict;
-  readonly rows: number;
-}
+import { type OutcomeCount, type StoredValue, Tally } from './tally.js';
+import type { Verdict } from './verdict.js';
 
 export interface LoadedColumn {
   readonly column: string;
@@ -41,19 +32,23 @@ export interface WrittenColumn extends LoadedColumn {
   readonly changed: number;
 }
 
-/** Judges every distinct value of a column. `isLoaded`: only those that the crosswalk lacks. */
+/** Judges every distinct value of a column. */
 export async function* judgeValues(
   db: Database,
   column: CrosswalkColumn,
-  judge: Judge,
-  isLoaded: boolean,
+  remap: RemapIds,
+  onProgress: OnProgress,
 ): AsyncGenerator<StoredValue[]> {
   const names = scopeNames(column);
-  for await (const batch of db.read(selectValues(db, column, isLoaded))) {
+  const judge = buildJudge(remap, column.ids);
+  let done = 0;
+  for await (const batch of db.read(selectValues(db, column))) {
     yield batch.map((row) => {
       const key = row.slice(0, -1);
       return { key, verdict: judgeKey(names, judge, key), rows: Number(row.at(-1)) };
     });
+    done += batch.length;
+    onProgress({ kind: 'step', name: `values of ${column.column.name}`, done, total: null });
   }
 }
 
@@ -142,77 +137,28 @@ async function claim(table: ApplyTable, column: TableColumn, remap: string): Pro
   }
 }
 
+/** Replaces the rows of the crosswalk: the data, the remap or the definition may have changed since the last write. */
 async function loadCrosswalk(
   db: Database,
-  column: TableColumn,
+  column: CrosswalkColumn,
   remap: RemapIds,
   onProgress: OnProgress,
 ): Promise<OutcomeCount[]> {
-  // A second process waits here, and then finds the values loaded.
+  // A second process waits here.
   await lockForWrite(db, column);
-  const judge = buildJudge(remap, column.ids);
-  const isFirst = (await db.query(`${selectCrosswalk(db, column)} limit 1`)).length === 0;
-  const accepted = isFirst ? new Map<string, boolean>() : await judgeAgain(db, column, judge);
   const tally = new Tally();
   const table = crosswalkSql(db, column);
   const names = crosswalkColumns(column);
-  let done = 0;
-  for await (const values of judgeValues(db, column, judge, !isFirst)) {
+  await db.execute(`delete from ${table}`);
+  for await (const values of judgeValues(db, column, remap, onProgress)) {
     await db.insert(
       table,
       names,
       values.map(({ key, verdict }) => [...key, verdict.new, verdict.reason]),
     );
-    for (const { key, verdict, rows } of values) {
-      tally.add(at(key, 0), verdict, rows);
-      if (verdict.reason !== null)
-        accepted.set(verdict.reason, (accepted.get(verdict.reason) ?? true) && verdict.isAccepted);
-    }
-    done += values.length;
-    onProgress({ kind: 'step', name: `values of ${column.column.name}`, done, total: null });
+    tally.addAll(values);
   }
-  return isFirst ? tally.list() : countAll(db, column, accepted);
-}
-
-/** Judges the loaded values anew, because the remap or the definition may have changed. Returns which reasons are accepted. */
-async function judgeAgain(
-  db: Database,
-  column: CrosswalkColumn,
-  judge: Judge,
-): Promise<Map<string, boolean>> {
-  const accepted = new Map<string, boolean>();
-  const names = scopeNames(column);
-  const changed: string[] = [];
-  for await (const batch of db.read(selectCrosswalk(db, column))) {
-    for (const row of batch) {
-      const key = row.slice(0, names.length + 1);
-      const verdict = judgeKey(names, judge, key);
-      if (verdict.reason !== null)
-        accepted.set(verdict.reason, (accepted.get(verdict.reason) ?? true) && verdict.isAccepted);
-      if (verdict.new !== row.at(-2) || verdict.reason !== row.at(-1))
-        changed.push(updateCrosswalk(db, column, key, verdict));
-    }
-  }
-  await executeAll(db, changed);
-  return accepted;
-}
-
-/** Counts all rows by the crosswalk; the new column may not exist yet. */
-async function countAll(
-  db: Database,
-  column: CrosswalkColumn,
-  accepted: ReadonlyMap<string, boolean>,
-): Promise<OutcomeCount[]> {
-  const rows = await db.query(countRows(db, column, 'loaded'));
-  return rows
-    .map(([name, count, ids]) => ({
-      name: String(name),
-      rows: Number(count),
-      ids: Number(ids),
-      isAccepted: !isUnmapped(String(name)) || (accepted.get(String(name)) ?? name === 'mapped'),
-      samples: [],
-    }))
-    .filter(({ name }) => name !== 'null');
+  return tally.list();
 }
 
 /** Step 2: adds the new columns, and fills them by the crosswalks. */
