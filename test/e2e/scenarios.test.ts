@@ -6,6 +6,7 @@ import { sandboxStarter } from '../sandbox/sandboxes.js';
 import { campaignCases } from '../support/campaign.js';
 import { compareWithTruth } from '../support/compare-truth.js';
 import { type Ended, keysOf, makeFolder, runCli } from '../support/run-cli.js';
+import { forward, serveFile } from '../support/serve-http.js';
 
 const openSandbox = sandboxStarter();
 
@@ -67,5 +68,25 @@ describe('ghosts', () => {
     expect(report.totals.byReason['unmatched/unexplained']).toBeGreaterThan(0);
     expect(report.cannotSee.map(({ code }: { code: string }) => code)).toContain('ghosts');
     expect(differences()).toEqual([]);
+  });
+});
+
+describe('a service that asks for a wait of three thousand years', () => {
+  let sandbox: Sandbox;
+  let isBusy = true;
+  const service = serveFile((incoming, outgoing) => {
+    if (isBusy) outgoing.writeHead(503, { 'retry-after': '99999999999' }).end();
+    else forward(sandbox.v4, incoming, outgoing);
+  });
+
+  it('ends the run, which names the wait, and blocks no later one', async () => {
+    sandbox = await openSandbox({ seed: 4, scale: 100 });
+    const config = JSON.stringify(sandbox.config()).replaceAll(sandbox.v4, service.origin);
+    const at = { cwd: makeFolder(JSON.parse(config)), env: keysOf(sandbox.apiKey) };
+    const { code, stderr } = await runCli(['export', '--quiet'], at);
+    expect([code, stderr]).toEqual([4, expect.stringContaining('waitMs 99999999999000')]);
+    isBusy = false;
+    expect((await runCli(['run', '--quiet'], at)).code).toBe(0);
+    expect(compareWithTruth(readRemapRows(at.cwd), sandbox.truth()).differences).toEqual([]);
   });
 });

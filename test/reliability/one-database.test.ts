@@ -1,14 +1,13 @@
 import type { ChildProcess } from 'node:child_process';
 import { EventEmitter } from 'node:events';
 import { copyFileSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { campaignCases, campaignSize } from '../support/campaign.js';
 import { openProject } from '../support/project.js';
 import { type Ended, runCli } from '../support/run-cli.js';
-import { serveFile } from '../support/serve-http.js';
+import { forward, serveFile } from '../support/serve-http.js';
 import { spawnCli } from '../support/spawn-cli.js';
 
 const DB = 'svc-migrate.db';
@@ -30,13 +29,7 @@ let isOpen = true;
 /** Stands before the sandbox; while it is closed, requests wait for ever. */
 const gate = serveFile((incoming, outgoing) => {
   passing.emit('passed');
-  if (!isOpen) return;
-  const { method, headers, url } = incoming;
-  const forwarded = request(new URL(url ?? '', sandbox.v4), { method, headers }, (answer) => {
-    outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
-    answer.pipe(outgoing);
-  });
-  incoming.pipe(forwarded);
+  if (isOpen) forward(sandbox.v4, incoming, outgoing);
 });
 const { sandbox, at, cwd: folder } = await openProject({ seed: 31, scale: 60, companies: 1 });
 

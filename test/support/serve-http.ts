@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import { createServer, type RequestListener, request, type Server, type ServerOptions } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll } from 'vitest';
 
@@ -34,4 +34,14 @@ export function serveFile(answer: RequestListener): { readonly origin: string } 
   });
   afterAll(() => http.close());
   return served;
+}
+
+/** Passes a request on to another origin, and its answer back. */
+export function forward(origin: string, ...[incoming, outgoing]: Parameters<RequestListener>): void {
+  const { method, headers, url } = incoming;
+  const forwarded = request(new URL(url ?? '', origin), { method, headers }, (answer) => {
+    outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
+    answer.pipe(outgoing);
+  });
+  incoming.pipe(forwarded);
 }
