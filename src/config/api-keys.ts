@@ -30,9 +30,9 @@ export async function loadKeys(
 ): Promise<ApiKeys> {
   const v3 = new Map<string, string>();
   for (const endpoint of generations.includes('v3') ? config.v3.regions : []) {
-    v3.set(endpoint.region, await loadKey(endpoint, config, env));
+    v3.set(endpoint.region, await loadKey(endpoint, env));
   }
-  return { v3, v4: generations.includes('v4') ? await loadKey(config.v4, config, env) : '' };
+  return { v3, v4: generations.includes('v4') ? await loadKey(config.v4, env) : '' };
 }
 
 /** Every readable key that the configuration refers to, for removal from messages. */
@@ -40,41 +40,26 @@ export async function listSecrets(config: Config, env: Env): Promise<string[]> {
   const secrets: string[] = [];
   for (const endpoint of [...config.v3.regions, config.v4]) {
     // The command that needs this key reports the problem.
-    const key = await orError(() => loadKey(endpoint, config, env));
+    const key = await orError(() => loadKey(endpoint, env));
     if (!(key instanceof SvcError)) secrets.push(key);
   }
   return secrets;
 }
 
-export async function loadKey({ keySource: source }: Endpoint, config: Config, env: Env): Promise<string> {
-  const owner = ownersOf(source, config);
+export async function loadKey({ keySource: source }: Endpoint, env: Env): Promise<string> {
   const isFile = isAbsolute(source);
-  const key = isFile ? (await readKeyFile(source, owner)).replace(/\r?\n$/, '') : env[source];
+  const key = isFile ? (await readKeyFile(source)).replace(/\r?\n$/, '') : env[source];
   if (key === undefined || key === '') {
     throw isFile
-      ? new SvcError('config', `The key file ${source} of ${owner} is empty.`, {
-          hint: 'Put the key into it.',
-        })
-      : new SvcError('config', `The API key of ${owner} is missing: ${source} is not set.`, {
+      ? new SvcError('config', `The key file ${source} is empty.`, { hint: 'Put the key into it.' })
+      : new SvcError('config', `An API key is missing: ${source} is not set.`, {
           hint: `${mentionEnvFile()}Set the environment variable, such as: export ${source}=… (the dashboard lists your keys).`,
         });
   }
   if (key.length <= MAX_KEY_CHARS && /^[\x21-\x7e]+$/.test(key)) return key;
-  throw new SvcError('config', `The API key of ${owner} in ${source} cannot be sent in a header.`, {
+  throw new SvcError('config', `The API key in ${source} cannot be sent in a header.`, {
     hint: 'It contains spaces, line breaks or non-ASCII characters, or is too long: store only the key itself.',
   });
-}
-
-/** Everything that uses a key: `V3 regions "eu", "us" and V4`. */
-function ownersOf(source: string, { v3, v4 }: Config): string {
-  const regions = v3.regions
-    .filter(({ keySource }) => keySource === source)
-    .map(({ region }) => `"${region}"`);
-  const noun = regions.length === 1 ? 'V3 region' : 'V3 regions';
-  return [
-    ...(regions.length === 0 ? [] : [`${noun} ${regions.join(', ')}`]),
-    ...(v4.keySource === source ? ['V4'] : []),
-  ].join(' and ');
 }
 
 /** Mentions a `.env` file, which many tools read and this one does not. */
@@ -84,18 +69,19 @@ function mentionEnvFile(): string {
     : '';
 }
 
-async function readKeyFile(file: string, owner: string): Promise<string> {
-  const open = `The key file ${file} of ${owner} can be read by others.`;
+async function readKeyFile(file: string): Promise<string> {
   try {
     return await readInput(file, MAX_BYTES, async (handle) => {
       const { mode } = await handle.stat();
       // Windows has no such modes.
       if ((mode & 0o077) === 0 || platform() === 'win32') return;
-      throw new SvcError('config', open, { hint: `Run: chmod 600 ${file}` });
+      throw new SvcError('config', `The key file ${file} can be read by others.`, {
+        hint: `Run: chmod 600 ${file}`,
+      });
     });
   } catch (cause) {
     if (cause instanceof SvcError) throw new SvcError('config', cause.message, { hint: cause.hint, cause });
-    const sentence = `The key file ${file} of ${owner} cannot be read: ${describeFileError(cause)}.`;
+    const sentence = `The key file ${file} cannot be read: ${describeFileError(cause)}.`;
     throw new SvcError('config', sentence, { hint: 'Check apiKeyFile in the configuration.', cause });
   }
 }

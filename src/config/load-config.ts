@@ -60,21 +60,9 @@ export function parseConfigValue(value: unknown, file: string, nowMs: number): C
 
 function parseConfig(source: ConfigText, value: unknown, nowMs: number, database?: string): Config {
   const { data, error } = configSchema.safeParse(value);
-  const problems = [
-    ...findPrototypeKeys(value, []),
-    ...(data === undefined ? problemsOf(error.issues) : findCrossProblems(data)),
-  ];
+  const problems = data === undefined ? problemsOf(error.issues) : findCrossProblems(data);
   if (data === undefined || problems.length > 0) throw configError(source, problems);
   return resolveSettings(data, source.file, nowMs, database);
-}
-
-/** Keys that are no members of their object: `__proto__`, which validators pass over. */
-function findPrototypeKeys(value: unknown, path: Problem['path']): Problem[] {
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, member]) => {
-    const at = [...path, Array.isArray(value) ? Number(key) : key];
-    return key === '__proto__' ? [{ path: at, message: unknownKey(key) }] : findPrototypeKeys(member, at);
-  });
 }
 
 function findCrossProblems({ v3, v4, http, limits, models }: Settings): Problem[] {
@@ -176,7 +164,7 @@ async function readConfigFile(
     }
     const [first] = errors;
     if (first !== undefined) throw syntaxError(source, first);
-    const problems = findKeyProblems(text, tree, []);
+    const problems = findKeyProblems(tree, []);
     if (problems.length > 0) throw configError(source, problems);
     return { source, value: getNodeValue(tree) };
   } catch (cause) {
@@ -221,29 +209,20 @@ function syntaxError({ file, text }: ConfigText, error: ParseError): SvcError {
 }
 
 /** Repeated keys, and `__proto__`, which is no member once the tree becomes an object. */
-function findKeyProblems(text: string, node: Node, path: Problem['path']): Problem[] {
+function findKeyProblems(node: Node, path: Problem['path']): Problem[] {
   const children = node.children ?? [];
   if (node.type === 'array') {
-    return children.flatMap((child, index) => findKeyProblems(text, child, [...path, index]));
+    return children.flatMap((child, index) => findKeyProblems(child, [...path, index]));
   }
   if (node.type !== 'object') return [];
   const seen = new Set<string>();
-  return children.flatMap(({ offset, children: [key, value] = [] }) => {
+  return children.flatMap(({ children: [key, value] = [] }) => {
     const name = String(key?.value);
     const at = [...path, name];
     if (name === '__proto__') return [{ path: at, message: unknownKey(name) }];
-    const nested = value === undefined ? [] : findKeyProblems(text, value, at);
-    if (!seen.has(name)) {
-      seen.add(name);
-      return nested;
-    }
-    // A getter, because counting lines is slow and only the first problems are shown.
-    const repeated = {
-      path: at,
-      get message() {
-        return `is set again on line ${lineOf(text, offset)}`;
-      },
-    };
-    return [repeated, ...nested];
+    const nested = value === undefined ? [] : findKeyProblems(value, at);
+    if (seen.has(name)) return [{ path: at, message: 'is set more than once' }, ...nested];
+    seen.add(name);
+    return nested;
   });
 }

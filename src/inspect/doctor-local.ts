@@ -32,7 +32,7 @@ export async function* checkKeys({ config, env }: LocalFacts): AsyncGenerator<Fi
     [...config.v3.regions, config.v4].map((endpoint) => [endpoint.keySource, endpoint]),
   );
   for (const [source, endpoint] of endpoints) {
-    const key = await orError(() => loadKey(endpoint, config, env));
+    const key = await orError(() => loadKey(endpoint, env));
     yield key instanceof SvcError ? failure(key) : ok('key_set', `The key in ${source} can be read.`);
   }
 }

@@ -299,14 +299,13 @@ describe('problems', () => {
     expect(message).not.toContain('hunter2');
   });
 
-  it('are found at __proto__ at any depth, in a file and in a value', async () => {
+  it('are found at __proto__ at any depth', async () => {
     for (const more of [
       '{"__proto__": 1}',
       '{"v4": {"__proto__": {"baseUrl": "https://x"}, "baseUrl": "https://v4"}}',
       '{"limits": {"models": {"__proto__": {"unmatched": "100%"}}}}',
       '{"v3": {"regions": {"__proto__": {"baseUrl": "https://x"}, "eu": {"baseUrl": "https://x"}}}}',
     ]) {
-      expect(await problemsAt(JSON.parse(more))).toContain('__proto__: is not a setting');
       expect(await problemsOf(() => load(more))).toContain('__proto__ (line 1): is not a setting');
     }
     expect(await problemsOf(() => load('{"constructor": 2}'))).toContain('constructor (line 1)');
@@ -339,7 +338,7 @@ describe('problems', () => {
 
   it('include keys set twice, empty files, missing files and endless ones', async () => {
     expect(await problemsOf(() => load('{\n "v3": {},\n "v4": {"a": 1, "a": 2},\n "v3": {}\n}'))).toMatch(
-      /v4\.a \(line 3\): .*line 3\n {2}v3 \(line 2\): .*line 4/,
+      /v4\.a \(line 3\): is set more than once\n {2}v3 \(line 2\): is set more than once/,
     );
     expect(await problemsOf(() => load(' // nothing\n'))).toContain('is empty');
     expect(await problemsOf(() => load('[]'))).toContain('the configuration');
