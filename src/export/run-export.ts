@@ -70,11 +70,7 @@ export interface ExportSummary {
  * @throws SvcError `interrupted`, `other_configuration`, `usage`, `auth`, `disk`, `locked`, `corrupt_database`
  */
 export async function runExport(options: ExportOptions): Promise<ExportSummary> {
-  const stop = new AbortController();
-  const signal = AbortSignal.any([options.signal, stop.signal]);
-  // Every list that waits adds a listener.
-  setMaxListeners(0, signal);
-  const readOne = async (generation: Generation): Promise<GenerationExport> => {
+  const generations = await runTogether(options.generations, options.signal, async (generation, signal) => {
     const onProgress = progressOf(generation, options.onProgress);
     try {
       const ended = await exportGeneration(generation, { ...options, signal, onProgress });
@@ -82,16 +78,34 @@ export async function runExport(options: ExportOptions): Promise<ExportSummary> 
       return ended;
     } catch (error) {
       onProgress({ kind: 'end', how: 'failed' });
-      if (concernsOne(error)) return { ...countLists(options.db, generation, []), error };
-      stop.abort(error);
-      throw error;
+      if (!concernsOne(error)) throw error;
+      return { ...countLists(options.db, generation, []), error };
     }
-  };
-  const settled = await Promise.allSettled(options.generations.map(readOne));
-  if (stop.signal.aborted) throw stop.signal.reason;
+  });
   inTransaction(options, () => dropUnusedPages(options.db));
-  const generations = settled.flatMap((ended) => (ended.status === 'fulfilled' ? [ended.value] : []));
   return { complete: generations.every(({ error }) => error === null), generations };
+}
+
+/** Runs work for all items at the same time. The first error stops the others, and is thrown once they have ended. */
+async function runTogether<Item, Result>(
+  items: readonly Item[],
+  signal: AbortSignal,
+  work: (item: Item, signal: AbortSignal) => Promise<Result>,
+): Promise<Result[]> {
+  const stop = new AbortController();
+  const both = AbortSignal.any([signal, stop.signal]);
+  // Every list that waits adds a listener.
+  setMaxListeners(0, both);
+  const settled = await Promise.allSettled(
+    items.map((item) =>
+      work(item, both).catch((error: unknown) => {
+        stop.abort(error);
+        throw error;
+      }),
+    ),
+  );
+  if (stop.signal.aborted) throw stop.signal.reason;
+  return settled.flatMap((ended) => (ended.status === 'fulfilled' ? [ended.value] : []));
 }
 
 /** Whether the error of one generation leaves the other one to be read. */
@@ -209,25 +223,13 @@ async function readLists(
   options: ExportOptions,
 ): Promise<StreamReading[]> {
   const { config } = options;
-  const stop = new AbortController();
-  const signal = AbortSignal.any([options.signal, stop.signal]);
-  setMaxListeners(0, signal);
   const pairs = new Map(config.models.map((pair) => [pair.v3, pair]));
   const endpoints = generation === 'v3' ? config.v3.regions : [config.v4];
   const limits = new Map(endpoints.map(({ region, concurrency }) => [region, pLimit(concurrency)]));
-  const readOne = async (row: StreamRow) => {
-    try {
-      return await readStream(row, must(pairs.get(row.model), 'model'), { ...options, signal, saver });
-    } catch (error) {
-      stop.abort(error);
-      throw error;
-    }
-  };
-  const settled = await Promise.allSettled(
-    rows.map((row) => must(limits.get(row.region), `region ${row.region}`)(readOne, row)),
-  );
-  if (stop.signal.aborted) throw stop.signal.reason;
-  return settled.flatMap((ended) => (ended.status === 'fulfilled' ? [ended.value] : []));
+  return await runTogether(rows, options.signal, (row, signal) => {
+    const limit = must(limits.get(row.region), `region ${row.region}`);
+    return limit(() => readStream(row, must(pairs.get(row.model), 'model'), { ...options, signal, saver }));
+  });
 }
 
 /** What an earlier process of a continued export has read. */

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.js';
 import { type Clock, type ModelPair, type OnProgress, REFUSED_STATUSES, type StreamKey } from '../domain.js';
 import { isNotFound, SvcError } from '../errors.js';
 import { streamName } from '../store/streams.js';
-import { countOf, formatDuration, groupDigits } from '../text/numbers.js';
+import { countOf, formatDuration } from '../text/numbers.js';
 
 export interface SettleOptions {
   readonly config: Config;
@@ -37,9 +37,6 @@ export async function waitSettled(options: SettleOptions): Promise<ListCounts> {
   for (;;) {
     const waitedMs = clock.now() - startedMs;
     onProgress(describe(state, settleMs, timeoutMs - waitedMs));
-    for (const { list } of state.moved.filter(({ before, now }) => (now ?? 0) < (before ?? 0))) {
-      onProgress({ kind: 'note', level: 'warning', text: `${list} lost records while V4 was filling.` });
-    }
     if (hasSettled(state, settleMs)) return state.last.counts;
     if (waitedMs >= timeoutMs) throw notSettled(state, timeoutMs);
     await sleep(Math.min(pollMs, timeoutMs - waitedMs));
@@ -56,12 +53,8 @@ export interface Settling {
   readonly last: Observation;
   /** Since when every list has had its current count. */
   readonly quietSinceMs: number;
-  /** Lists whose count changed in the last observation. */
-  readonly moved: readonly {
-    readonly list: string;
-    readonly before: number | null;
-    readonly now: number | null;
-  }[];
+  /** Lists whose count changed in the last observation, by `streamName`. */
+  readonly moved: readonly string[];
 }
 
 export function beginSettling(first: Observation): Settling {
@@ -70,14 +63,8 @@ export function beginSettling(first: Observation): Settling {
 
 /** Adds an observation: any change of counts or of the set of lists restarts the quiet time. */
 export function addObservation({ last, quietSinceMs }: Settling, now: Observation): Settling {
-  const names = [...new Set([...last.counts.keys(), ...now.counts.keys()])].sort();
-  const moved = names
-    .filter((list) => last.counts.get(list) !== now.counts.get(list))
-    .map((list) => ({
-      list: labelOf(list),
-      before: last.counts.get(list) ?? null,
-      now: now.counts.get(list) ?? null,
-    }));
+  const names = new Set([...last.counts.keys(), ...now.counts.keys()]);
+  const moved = [...names].filter((list) => last.counts.get(list) !== now.counts.get(list));
   return { last: now, quietSinceMs: moved.length === 0 ? quietSinceMs : now.atMs, moved };
 }
 
@@ -160,25 +147,23 @@ function describe(
   settleMs: number,
   leftMs: number,
 ): Parameters<OnProgress>[0] {
-  const change = moved.reduce((sum, { before, now }) => sum + (now ?? 0) - (before ?? 0), 0);
-  const names = moved
-    .slice(0, MAX_NAMED)
-    .map(({ list, before, now }) => `${list} ${before ?? 0} → ${now ?? 0}`);
-  const more = moved.length > MAX_NAMED ? ` and ${moved.length - MAX_NAMED} more` : '';
-  const sign = change < 0 ? '−' : '+';
   const text = [
-    `${countOf(recordsIn(last), 'record')} (${sign}${groupDigits(Math.abs(change))})`,
+    countOf(recordsIn(last), 'record'),
     `quiet ${formatDuration(last.atMs - quietSinceMs)} of ${formatDuration(settleMs)}`,
     `≤ ${formatDuration(Math.max(0, leftMs))} left`,
-    ...(moved.length === 0 ? [] : [`moving: ${names.join(', ')}${more}`]),
+    ...(moved.length === 0 ? [] : [`moving: ${namesOf(moved)}`]),
   ].join(' · ');
   return { kind: 'step', name: 'watching the backfill', done: 0, total: null, text };
 }
 
+function namesOf(lists: readonly string[]): string {
+  const more = lists.length > MAX_NAMED ? ` and ${lists.length - MAX_NAMED} more` : '';
+  return `${lists.slice(0, MAX_NAMED).map(labelOf).join(', ')}${more}`;
+}
+
 function notSettled({ moved }: Settling, timeoutMs: number): SvcError {
-  const names = moved.slice(0, MAX_NAMED).map(({ list }) => list);
   const why =
-    names.length === 0 ? 'it has not been quiet for long enough' : `still moving: ${names.join(', ')}`;
+    moved.length === 0 ? 'it has not been quiet for long enough' : `still moving: ${namesOf(moved)}`;
   const text = `V4's backfill has not settled in ${formatDuration(timeoutMs)}; ${why}.`;
   return new SvcError('not_settled', text, { hint: 'Run again later, or allow more with --wait-timeout.' });
 }
