@@ -16,6 +16,21 @@ describe('Retry-After', () => {
     expect(time.clock.now() - start).toBeLessThan(21_000);
   });
 
+  it('of a 503 holds back all requests to the host', async () => {
+    const { api, time, events } = createMockedApi();
+    const start = time.clock.now();
+    const asked: number[] = [];
+    const answer = () => {
+      asked.push(time.clock.now() - start);
+      return asked.length === 1 ? [503, 'busy', { 'Retry-After': '9' }] : [200, V3_PAGE];
+    };
+    nock(V3).persist().get(V3_PATH).reply(answer);
+    const first = api.fetchPage(v3Request());
+    await until(() => events.length === 1);
+    await time.run(Promise.all([first, api.fetchPage(v3Request())]));
+    expect(asked.map((at) => at >= 9000)).toEqual([false, true, true]);
+  });
+
   it('beyond the longest wait ends the request, also the last attempt, and those that follow, unasked', async () => {
     const { api, time } = createMockedApi({ http: { maxWaitMs: 60_000, attempts: 1 } });
     nock(V3).get(V3_PATH).reply(429, 'busy', { 'Retry-After': '7200' });

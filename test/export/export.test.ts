@@ -137,6 +137,18 @@ describe('export of V3', () => {
     expect((await b.run(service)).streams).toMatchObject([{}, { state: 'complete', uniqueRecords: 2 }]);
   });
 
+  it('counts as another export where only the state of a list changes', async () => {
+    const b = bench(config({ models: [pair('a/x'), pair('b/x')] }));
+    const service = createFakeService({ 'v3 eu a/x all': records(2), 'v3 eu b/x all': [] });
+    service.fault = ({ request: { stream } }) =>
+      stream.model === 'b/x' ? { kind: 'throw', error: httpError(503) } : null;
+    await b.run(service);
+    const before = b.look(readExportSeq);
+    service.fault = () => null;
+    await b.run(service, 'v3', { models: ['b/x'] });
+    expect(b.look(readExportSeq)).toBeGreaterThan(before);
+  });
+
   it('is a mistake of the configuration where every list answers 404', async () => {
     expect((await bench().run(createFakeService())).error).toMatchObject({ exitCode: 2 });
   });
