@@ -1,5 +1,6 @@
 import { at } from '../text/at.js';
 import type { Database } from './db/database.js';
+import { assertWhole } from './gone.js';
 import { buildJudge } from './judge.js';
 import type { RemapIds } from './remap-ids.js';
 import { countStored, scopeNames, selectCrosswalk } from './statements.js';
@@ -45,10 +46,11 @@ export async function checkTable(table: ApplyTable, remap: RemapIds | null): Pro
 }
 
 async function checkColumn(
-  { db }: ApplyTable,
+  { db, facts }: ApplyTable,
   column: TableColumn,
   remap: RemapIds | null,
 ): Promise<CheckedColumn> {
+  await assertWhole({ db, facts, column });
   const state = column.state?.state ?? 'none';
   if (state === 'none' || state === 'writing' || state === 'undoing' || state === 'dropping')
     return checkUnwritten(db, column, state);

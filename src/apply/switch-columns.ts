@@ -1,11 +1,13 @@
 import { SvcError } from '../errors.js';
+import { must } from '../text/at.js';
 import { countOf } from '../text/numbers.js';
 import type { CrosswalkColumn } from './crosswalk.js';
 import type { Database, Obstacle } from './db/database.js';
+import { assertWhole } from './gone.js';
 import { changeState } from './state.js';
 import {
   addColumn,
-  countRows,
+  countOtherRows,
   emptyUnmapped,
   type Parking,
   type Phase,
@@ -28,8 +30,12 @@ export interface SwitchedColumn {
 export type RowStates = ReadonlyMap<string, number>;
 
 export async function readRowStates(db: Database, column: CrosswalkColumn, phase: Phase): Promise<RowStates> {
-  const rows = await db.query(countRows(db, column, phase));
-  return new Map(rows.map(([state, count]) => [String(state), Number(count)]));
+  const rows = await db.query(countOtherRows(db, column, phase));
+  const states = new Map(rows.map(([state, count]) => [String(state), Number(count)]));
+  const total = must(states.get('total'));
+  states.delete('total');
+  const others = [...states.values()].reduce((sum, count) => sum + count, 0);
+  return states.set('mapped', total - others);
 }
 
 export function findSwitchObstacles({ facts }: ApplyTable, column: CrosswalkColumn): Obstacle[] {
@@ -73,7 +79,10 @@ export function findSwitchObstacles({ facts }: ApplyTable, column: CrosswalkColu
 export async function switchTable(table: ApplyTable, isEmptying: boolean): Promise<SwitchedColumn[]> {
   const { db } = table;
   const columns = table.columns.filter((column) => !isSwitched(column));
-  for (const column of columns) assertWritten(table, column);
+  for (const column of columns) {
+    assertWritten(table, column);
+    await assertWhole({ ...table, column });
+  }
   if (columns.length > 0) {
     if (!db.supportsTransactionalDdl) await db.transaction('write', () => prepare(table, columns));
     const results = await db.transaction('write', async () => {

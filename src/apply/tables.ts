@@ -4,6 +4,7 @@ import { at } from '../text/at.js';
 import { didYouMeanClause } from '../text/suggest.js';
 import { type ColumnIds, type CrosswalkColumn, describeColumn, findColumn, groupIds } from './crosswalk.js';
 import type { ColumnFacts, Database, TableFacts } from './db/database.js';
+import { findContradictions } from './gone.js';
 import { findState, readStates, type StoredState } from './state.js';
 
 /** A column of a table, and what was done to it; `state`: null if nothing was. */
@@ -23,8 +24,10 @@ export async function openTable(
   db: Database,
   target: { readonly name: string; readonly table: string; readonly ids: readonly IdColumn[] },
 ): Promise<ApplyTable> {
-  const facts = await introspect(db, target.table);
+  const now = await introspect(db, target.table);
   const states = await readStates(db);
+  const contradictions = await findContradictions(db, now, states);
+  const facts = { ...now, obstacles: [...contradictions, ...now.obstacles] };
   const columns = groupIds(target.ids).map((ids) => {
     const column = describeColumn(db, facts, ids);
     const state = findState(states, facts, column.column.name) ?? null;
@@ -45,10 +48,12 @@ export async function openWrittenTables(
   name: string | null = null,
 ): Promise<ApplyTable[]> {
   const states = await readStates(db);
-  const only = table === null ? null : ((await db.introspect(table))?.table ?? table);
-  const names = [...new Set(states.map((state) => state.table))];
+  const there = table === null ? null : ((await db.introspect(table))?.table ?? null);
+  // A table that is gone may have been named without its schema.
+  const isNamed = (state: StoredState) =>
+    table === null || (there === null ? [state.table, nameOf(state)].includes(table) : state.table === there);
   const tables: ApplyTable[] = [];
-  for (const each of names.filter((text) => only === null || only === text)) {
+  for (const each of new Set(states.filter(isNamed).map((state) => state.table))) {
     const written = states.filter((state) => state.table === each);
     const facts = (await db.introspect(each)) ?? goneTable(at(written, 0));
     const columns = written.map((state) => describeWritten(db, facts, state));
@@ -57,13 +62,16 @@ export async function openWrittenTables(
   return tables;
 }
 
+function nameOf({ table, schema }: StoredState): string {
+  return schema === null ? table : table.slice(schema.length + 1);
+}
+
 /** A table that was dropped since it was written: undo still has to drop what is ours. */
-function goneTable({ table, schema }: StoredState): TableFacts {
-  const name = schema === null ? table : table.slice(schema.length + 1);
+function goneTable(state: StoredState): TableFacts {
   return {
-    table,
-    schema,
-    name,
+    table: state.table,
+    schema: state.schema,
+    name: nameOf(state),
     columns: [],
     key: [],
     uniques: [],
