@@ -1,4 +1,3 @@
-import { must } from '../text/at.js';
 import { badParameter, passes, type Query } from './list-query.js';
 import type { StoredRecord } from './tables.js';
 
@@ -18,13 +17,14 @@ export function writeCursor(cursor: Cursor, fingerprint: number): string {
   return Buffer.from([direction, position, updatedMs, copy, fingerprint].join('?')).toString('base64');
 }
 
+const CURSOR = /^(next|prev)\?(\d+)\?(\d+)\?(\d+)\?(\d+)$/;
+
 export function readCursor(parameter: 'next' | 'prev', written: string, fingerprint: number): Cursor {
-  const [direction, ...numbers] = Buffer.from(written, 'base64').toString('latin1').split('?');
-  const [position, updatedMs, copy, query] = numbers.map(Number);
-  const isCursor = numbers.length === 4 && numbers.every((number) => /^\d+$/.test(number));
-  if (!isCursor || query !== fingerprint) throw badParameter(parameter, 'not a cursor of this query');
+  const text = Buffer.from(written, 'base64').toString('latin1');
+  const [, direction, position, updatedMs, copy, query] = CURSOR.exec(text) ?? [];
+  if (Number(query) !== fingerprint) throw badParameter(parameter, 'not a cursor of this query');
   if (direction !== parameter) throw badParameter(parameter, 'a cursor of the other direction');
-  return { direction, position: must(position), updatedMs: must(updatedMs), copy: must(copy) };
+  return { direction, position: Number(position), updatedMs: Number(updatedMs), copy: Number(copy) };
 }
 
 export interface Page {

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import { at } from '../text/at.js';
 import { type AttemptFaults, createMutator } from './faults.js';
 import { drawName, type JsonObject, writeJson } from './fields.js';
 import { badParameter, notFound, parseLimit, parseQuery, type Query, RequestError } from './list-query.js';
@@ -172,7 +171,8 @@ function answerPage(
 ): ServiceAnswer {
   const texts = page.records.flatMap((record) => {
     const hash = mix(mix(record.table.hash, record.position), 0xbad);
-    const before = happens(hash, malformed) ? [at(MALFORMED, hash % MALFORMED.length)] : [];
+    const kind = hash % MALFORMED.length;
+    const before = happens(hash, malformed) ? MALFORMED.slice(kind, kind + 1) : [];
     return [...before, writeRecord(record, query)];
   });
   const counted = page.totalCount === null ? null : (totalCount ?? page.totalCount);
