@@ -7,7 +7,7 @@ import { countStored, scopeNames, selectCrosswalk } from './statements.js';
 import { readRowStates } from './switch-columns.js';
 import type { ApplyTable, TableColumn } from './tables.js';
 import { nameFirst } from './undo-columns.js';
-import { isUnmapped } from './verdict.js';
+import { isUnmapped, NO_ID_AT_PATH } from './verdict.js';
 import { isSwitched, judgeKey } from './write-columns.js';
 
 export interface CheckedColumn {
@@ -21,6 +21,7 @@ export interface CheckedColumn {
   readonly changedSince: readonly string[];
   /** After the switch: rows that came since; nothing is known of their ids. */
   readonly cameSince: number;
+  readonly noIdAtPath: number;
   readonly unmapped: readonly {
     readonly name: string;
     readonly rows: number;
@@ -73,6 +74,7 @@ async function checkColumn(
     changedSinceCount: count('changed'),
     changedSince: await nameFirst(db, column, phase, ['changed'], count('changed')),
     cameSince: count('since'),
+    noIdAtPath: count(NO_ID_AT_PATH),
     unmapped,
     differs: compared?.differs ?? null,
   };
@@ -96,6 +98,7 @@ async function checkUnwritten(
     changedSinceCount: 0,
     changedSince: [],
     cameSince: 0,
+    noIdAtPath: 0,
     unmapped: [],
     differs: null,
   };

@@ -4,7 +4,7 @@ import { type CrosswalkColumn, findColumn, STATE_TABLE } from './crosswalk.js';
 import type { Database, ListedTable, Obstacle, TableFacts } from './db/database.js';
 import { type ColumnState, deleteStateSql, readStates, type StoredState } from './state.js';
 
-/** What a user dropped or renamed since svc-migrate recorded it. A name alone does not show which of the two it was. */
+/** What a user may have dropped or renamed. */
 type Part = 'table' | 'column' | 'v3' | 'v4' | 'crosswalk';
 
 /** What the statements of a column read while it is in a state. */
@@ -26,7 +26,6 @@ export interface Recorded {
 
 export const isTableGone = ({ columns }: TableFacts): boolean => columns.length === 0;
 
-/** @throws SvcError `bad_input` if something is gone that the cells are compared with */
 export async function assertWhole(recorded: Recorded): Promise<void> {
   const { state } = recorded.column;
   const gone = state === null ? undefined : (await findGone(recorded, NEEDED[state.state]))[0];
@@ -117,7 +116,6 @@ function isOurs(states: readonly StoredState[], { name }: Pick<ListedTable, 'nam
   return name === STATE_TABLE || states.some(({ crosswalk }) => crosswalk === name);
 }
 
-/** Whether a table has a column that a record of this table does not explain. */
 function isAdded(
   db: Database,
   facts: TableFacts,
@@ -143,7 +141,7 @@ export async function findContradictions(
   });
   if (isOurs(states, facts)) return [stops('own_table', `${facts.table} is a table of svc-migrate.`)];
   const here = states.filter(({ table }) => table === facts.table);
-  const own = here.flatMap(({ column }) =>
+  const added = here.flatMap(({ column }) =>
     [`${column}_v3`, `${column}_v4`].flatMap((name) => findColumn(db, facts, name)?.name ?? []),
   );
   const gone = here.filter(({ column }) => findColumn(db, facts, column) === undefined);
@@ -154,7 +152,7 @@ export async function findContradictions(
       [`${column}_v3`, `${column}_v4`].some((name) => isAdded(db, facts, column, name, states)),
   );
   return [
-    ...own.map((name) =>
+    ...added.map((name) =>
       stops(
         'own_column',
         `svc-migrate added ${facts.table}.${name} itself: name the column beside it.`,

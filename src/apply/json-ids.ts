@@ -1,4 +1,5 @@
 import { type Node, parseTree } from 'jsonc-parser';
+import { escapeUnseen } from '../text/escape.js';
 import type { JsonPath } from '../text/json-path.js';
 import { isUnmapped, type RowScope, unknown, type Verdict } from './verdict.js';
 
@@ -13,6 +14,8 @@ export interface JsonIds {
 export interface RewrittenJson {
   readonly text: string | null;
   readonly verdicts: readonly JsonVerdict[];
+  /** The entries of the ids that select nothing. */
+  readonly nothingAt: readonly number[];
 }
 
 /** What became of one value; `at`: the entry of the ids that selects it. */
@@ -51,7 +54,25 @@ export function rewriteJson(text: string, ids: readonly JsonIds[], row: RowScope
     }
   }
   const isWhole = !verdicts.some(({ reason }) => isUnmapped(reason));
-  return { text: isWhole ? applyEdits(text, edits) : null, verdicts };
+  const nothingAt = [...ids.keys()].filter((at) => verdicts.every((verdict) => verdict.at !== at));
+  return { text: isWhole ? applyEdits(text, edits) : null, verdicts, nothingAt };
+}
+
+/** What a document has at its top, for people who look for the right path. */
+export function describeDocument(text: string): string {
+  const root = parse(text);
+  const names = (root?.children ?? []).map(({ children = [] }) => cut(String(children[0]?.value)));
+  if (root?.type === 'object' && names.length > 0)
+    return `has the members ${names.slice(0, MOST_NAMES).join(', ')}${names.length > MOST_NAMES ? ', …' : ''}`;
+  return root?.type === 'array' ? `is an array: ${cut(text)}` : `is ${cut(text)}`;
+}
+
+const MOST_NAMES = 8;
+const MOST_CHARS = 40;
+
+function cut(text: string): string {
+  const chars = [...escapeUnseen(text)];
+  return chars.length > MOST_CHARS ? `${chars.slice(0, MOST_CHARS).join('')}…` : chars.join('');
 }
 
 function parse(text: string): Node | null {

@@ -6,7 +6,7 @@ import type { ColumnIds } from './crosswalk.js';
 import type { Value } from './db/database.js';
 import { rewriteJson } from './json-ids.js';
 import type { RemapIds } from './remap-ids.js';
-import { isUnmapped, type RowScope, unknown, type Verdict } from './verdict.js';
+import { isUnmapped, NO_ID_AT_PATH, type RowScope, unknown, type Verdict } from './verdict.js';
 
 export type Judge = (value: Value, scope: RowScope) => Verdict;
 
@@ -31,7 +31,12 @@ function buildJsonJudge(remap: RemapIds, ids: ColumnIds): Judge {
     if (json === null) return unknown('not_json');
     const unmapped = json.verdicts.filter(({ reason }) => isUnmapped(reason));
     const worst = unmapped.find(({ isAccepted }) => !isAccepted) ?? unmapped[0];
-    return worst === undefined ? mapped(json.text) : { ...worst, new: null };
+    const { nothingAt } = json;
+    if (worst !== undefined) return { ...worst, new: null, nothingAt };
+    const [first] = json.verdicts;
+    if (first === undefined) return { new: null, reason: NO_ID_AT_PATH, isAccepted: true, nothingAt };
+    const hasId = json.verdicts.some(({ reason }) => reason === null);
+    return hasId ? { ...mapped(json.text), nothingAt } : { ...EMPTY, reason: first.reason, nothingAt };
   };
 }
 

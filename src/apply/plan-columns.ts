@@ -5,7 +5,7 @@ import type { RemapIds } from './remap-ids.js';
 import type { ColumnState } from './state.js';
 import { findSwitchObstacles } from './switch-columns.js';
 import type { ApplyTable, TableColumn } from './tables.js';
-import { type OutcomeCount, Tally } from './tally.js';
+import { describeEmptyPaths, type OutcomeCount, Tally } from './tally.js';
 import { findWriteObstacles, isSwitched, judgeValues } from './write-columns.js';
 
 export interface ColumnPlan {
@@ -47,7 +47,7 @@ async function planColumn(
     newColumn: column.v4,
     state: column.state?.state ?? 'none',
     counts: tally.list(),
-    notes,
+    notes: [...notes, ...describeEmptyPaths(table.facts.table, column.ids, tally.emptyPaths())],
   };
 }
 

@@ -1,4 +1,5 @@
 import type { OnProgress } from '../domain.js';
+import { SvcError } from '../errors.js';
 import { must } from '../text/at.js';
 import { inBatches } from '../text/rows.js';
 import type { CrosswalkColumn } from './crosswalk.js';
@@ -20,12 +21,13 @@ import {
   switchBack,
   switchColumn,
   tableSql,
+  unrestorableRows,
   unrestoredRows,
   unswitchedRows,
 } from './statements.js';
 import { chooseParking } from './switch-columns.js';
 import type { ApplyTable } from './tables.js';
-import { type OutcomeCount, Tally } from './tally.js';
+import { describeEmptyPaths, type OutcomeCount, Tally } from './tally.js';
 import { judgeValues } from './write-columns.js';
 
 export interface Scripts {
@@ -68,6 +70,9 @@ export async function printScripts(
         rows.push(...values.map(({ key, verdict }) => [...key, verdict.new, verdict.reason]));
         tally.addAll(values);
       }
+      const [wrongPath] = describeEmptyPaths(column.table.table, column.ids, tally.emptyPaths());
+      if (wrongPath !== undefined)
+        throw new SvcError('config', wrongPath.text, { hint: 'Correct the path.' });
       columns.push({ db, column, rows, parking: await chooseParking(db, column, column.column.name) });
       counts.push({ target, column: column.column.name, counts: tally.list() });
     }
@@ -182,6 +187,7 @@ function undoStatements({ db, column, parking }: PrintedColumn): string[] {
   const { table } = stateDefinition(db, column.table);
   return [
     BEGIN[db.kind],
+    refuseIf(db, column, `state = 'switched' and exists (${unrestorableRows(db, column)})`),
     ...switchBack(db, column, parking),
     ...refuseTriggered(db, column, unrestoredRows(db, column)),
     setState(db, column, 'undoing'),

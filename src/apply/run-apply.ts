@@ -139,13 +139,15 @@ async function planOneFile(
     kind: target.kind,
     place: target.file,
     output: outputOf(target),
-    columns: columns.map((column) => ({ ...column, newColumn: null, state: 'none', notes: [] })),
-    notes: [],
+    columns: columns.map((column) => ({ ...column, newColumn: null, state: 'none' })),
+    notes: columns.flatMap(({ notes }) => notes),
   };
 }
 
 export interface WriteResult {
-  readonly written: readonly OfTarget<Omit<WrittenColumn, 'isNew'> & { readonly output: string | null }>[];
+  readonly written: readonly OfTarget<
+    Omit<WrittenColumn, 'isNew' | 'notes'> & { readonly output: string | null }
+  >[];
   readonly switchedBefore: readonly OfTarget<{ readonly column: string }>[];
   /** If ids have no V4 id and that was not allowed: their counts. Nothing was written then. */
   readonly refused: readonly OfTarget<{
@@ -181,15 +183,20 @@ export function writeTargets(
     try {
       for (const table of tables)
         loads.push({ table, loaded: await loadTable(table, remap, context.onProgress) });
+      const planned = await planFiles(files, remap, context);
       const refused = [
         ...loads.flatMap(({ table, loaded }) =>
           loaded.map(({ column, counts }) => ({ ...nameOf(table), column, counts })),
         ),
-        ...(await planFiles(files, remap, context)),
+        ...planned,
       ].filter(({ counts }) => unmappedOf(counts).length > 0);
-      if (refused.length > 0 && !isPartial) {
+      const notes = [...loads.flatMap(({ loaded }) => loaded), ...planned].flatMap((column) => column.notes);
+      const [wrongPath] = notes.filter(({ stops }) => stops === 'write');
+      if (wrongPath !== undefined || (refused.length > 0 && !isPartial)) {
         await discard(loads);
         for (const db of databases.all()) await dropEmptyStates(db);
+        if (wrongPath !== undefined)
+          throw new SvcError('config', wrongPath.text, { hint: 'Correct the path. Nothing was written.' });
         return { written: [], switchedBefore, refused };
       }
     } catch (error) {
@@ -200,7 +207,11 @@ export function writeTargets(
     for (const { table, loaded } of loads) {
       const columns = await orStopped(() => fillTable(table, remap, loaded));
       written.push(
-        ...columns.map(({ isNew: _, ...column }) => ({ ...nameOf(table), ...column, output: null })),
+        ...columns.map(({ isNew: _, notes: __, ...column }) => ({
+          ...nameOf(table),
+          ...column,
+          output: null,
+        })),
       );
     }
     for (const file of files) written.push(...(await writeOneFile(file, remap, isPartial, context)));
@@ -213,10 +224,12 @@ function nameOf(table: ApplyTable): { readonly target: string; readonly place: s
 }
 
 async function planFiles(files: readonly FileTarget[], remap: RemapIds, context: ApplyContext) {
-  const plans: OfTarget<{ readonly column: string; readonly counts: readonly OutcomeCount[] }>[] = [];
+  const plans: OfTarget<Pick<ColumnPlan, 'column' | 'counts' | 'notes'>>[] = [];
   for (const file of files) {
     const { columns, place } = await planOneFile(file, remap, context);
-    plans.push(...columns.map(({ column, counts }) => ({ target: file.name, place, column, counts })));
+    plans.push(
+      ...columns.map(({ column, counts, notes }) => ({ target: file.name, place, column, counts, notes })),
+    );
   }
   return plans;
 }
@@ -348,6 +361,7 @@ export interface FileCheck {
   readonly wrongCount: number;
   readonly wrong: readonly string[];
   readonly missing: number;
+  readonly noIdAtPath: number;
 }
 
 export interface CheckResult {

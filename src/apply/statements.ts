@@ -12,7 +12,7 @@ import type { ColumnFacts, Database, TableDefinition, TableFacts } from './db/da
  */
 
 /** Reasons of values that are no ids of the service: their cells are never touched. */
-const NO_IDS = "('empty', 'not_ours')";
+const NO_IDS = "('empty', 'not_ours', 'no_id_at_path')";
 
 /** A table in the schema of the user's table, quoted. */
 export function besideTable(db: Database, { schema }: Pick<TableFacts, 'schema'>, name: string): string {
@@ -235,6 +235,12 @@ export function guardRows(db: Database, column: CrosswalkColumn, isEmptying: boo
 export function unswitchedRows(db: Database, column: CrosswalkColumn): string {
   const { from, state } = joinRows(db, column, 'switched');
   return `select 1 from ${from} where ${state} in ('changed', 'since', 'wrong', 'missing')`;
+}
+
+/** Rows whose COLUMN_v4 was changed since the switch, so that an undo by it would miss them. */
+export function unrestorableRows(db: Database, column: CrosswalkColumn): string {
+  const { from, state } = joinRows(db, column, 'switched');
+  return `select 1 from ${from} where ${state} = 'wrong'`;
 }
 
 /** Rows that an undo did not take back as it said: COLUMN_v3 is empty, and COLUMN still holds the V4 id. */

@@ -1,6 +1,8 @@
+import { columnLabel, type IdColumn } from '../config/apply-targets.js';
 import { at } from '../text/at.js';
-import type { Value } from './db/database.js';
-import { isUnmapped, type Verdict } from './verdict.js';
+import type { Obstacle, Value } from './db/database.js';
+import { describeDocument } from './json-ids.js';
+import { isUnmapped, NO_ID_AT_PATH, type Verdict } from './verdict.js';
 
 /** A distinct value with what its row says of model and region. */
 export interface StoredValue {
@@ -10,7 +12,7 @@ export interface StoredValue {
 }
 
 export interface OutcomeCount {
-  /** `mapped`, `empty`, `not_ours`, `status/reason` or `unknown/…`. */
+  /** `mapped`, `empty`, `not_ours`, `no_id_at_path`, `status/reason` or `unknown/…`. */
   readonly name: string;
   readonly rows: number;
   readonly ids: number;
@@ -25,7 +27,15 @@ const MOST_SAMPLES = 3;
 export class Tally {
   readonly #counts = new Map<string, Mutable<Omit<OutcomeCount, 'samples'>> & { samples: string[] }>();
 
+  /** Positions of the paths that selected nothing in any document so far, with the first one; null: no document yet. */
+  #emptyPaths: ReadonlyMap<number, string> | null = null;
+
   add(value: Value, verdict: Verdict, rows: number): void {
+    const { nothingAt } = verdict;
+    if (nothingAt !== undefined) {
+      const before = [...(this.#emptyPaths ?? nothingAt.map((at): [number, string] => [at, String(value)]))];
+      this.#emptyPaths = new Map(before.filter(([at]) => nothingAt.includes(at)));
+    }
     const name = verdict.reason ?? 'mapped';
     const key = `${name} ${verdict.isAccepted}`;
     let count = this.#counts.get(key);
@@ -35,12 +45,16 @@ export class Tally {
     }
     count.rows += rows;
     count.ids += 1;
-    if (isUnmapped(verdict.reason) && count.samples.length < MOST_SAMPLES)
+    if ((isUnmapped(verdict.reason) || name === NO_ID_AT_PATH) && count.samples.length < MOST_SAMPLES)
       count.samples.push(String(value).slice(0, 60));
   }
 
   addAll(values: readonly StoredValue[]): void {
     for (const { key, verdict, rows } of values) this.add(at(key, 0), verdict, rows);
+  }
+
+  emptyPaths(): ReadonlyMap<number, string> {
+    return this.#emptyPaths ?? new Map();
   }
 
   list(): OutcomeCount[] {
@@ -49,6 +63,19 @@ export class Tally {
       (a, b) => isLast(a) - isLast(b) || b.rows - a.rows || (a.name < b.name ? -1 : 1),
     );
   }
+}
+
+/** Why nothing is written where a path selects nothing in any document: it is wrong, and every V3 id would stay. */
+export function describeEmptyPaths(
+  place: string,
+  ids: readonly IdColumn[],
+  paths: ReadonlyMap<number, string>,
+): Obstacle[] {
+  return [...paths].map(([index, document]) => ({
+    stops: 'write',
+    code: NO_ID_AT_PATH,
+    text: `No document of ${place} has an id at ${columnLabel(at(ids, index))}: one ${describeDocument(document)}.`,
+  }));
 }
 
 export function unmappedOf(counts: readonly OutcomeCount[]): OutcomeCount[] {

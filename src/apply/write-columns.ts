@@ -17,7 +17,7 @@ import {
   stateDefinition,
 } from './statements.js';
 import { type ApplyTable, hasColumn, refresh, type TableColumn } from './tables.js';
-import { type OutcomeCount, type StoredValue, Tally } from './tally.js';
+import { describeEmptyPaths, type OutcomeCount, type StoredValue, Tally } from './tally.js';
 import type { Verdict } from './verdict.js';
 
 export interface LoadedColumn {
@@ -25,6 +25,8 @@ export interface LoadedColumn {
   /** Whether this write recorded the column, so that a refused write takes it back. */
   readonly isNew: boolean;
   readonly counts: readonly OutcomeCount[];
+  /** Paths that are wrong; nothing is written then. */
+  readonly notes: readonly Obstacle[];
 }
 
 export interface WrittenColumn extends LoadedColumn {
@@ -113,8 +115,9 @@ export async function loadTable(
       await lockForWrite(db, column);
       await executeAll(db, db.createTable(crosswalkDefinition(db, column)));
     });
-    const counts = await db.transaction('write', () => loadCrosswalk(db, column, remap, onProgress));
-    loaded.push({ column: column.column.name, isNew, counts });
+    const tally = await db.transaction('write', () => loadCrosswalk(db, column, remap, onProgress));
+    const notes = describeEmptyPaths(table.facts.table, column.ids, tally.emptyPaths());
+    loaded.push({ column: column.column.name, isNew, counts: tally.list(), notes });
   }
   return loaded;
 }
@@ -143,7 +146,7 @@ async function loadCrosswalk(
   column: CrosswalkColumn,
   remap: RemapIds,
   onProgress: OnProgress,
-): Promise<OutcomeCount[]> {
+): Promise<Tally> {
   // A second process waits here.
   await lockForWrite(db, column);
   const tally = new Tally();
@@ -158,7 +161,7 @@ async function loadCrosswalk(
     );
     tally.addAll(values);
   }
-  return tally.list();
+  return tally;
 }
 
 /** Step 2: adds the new columns, and fills them by the crosswalks. */

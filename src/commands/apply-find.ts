@@ -51,11 +51,10 @@ async function find(
 
 async function findInPlace(name: string, remap: RemapIds, io: Io): Promise<Place> {
   const { findKind } = await import('../apply/select-targets.js');
-  const { findIds } = await import('../apply/find.js');
+  const { findIds, findInFile } = await import('../apply/find.js');
   const kind = findKind(name, io.env);
   if (kind === null) throw new SvcError('usage', `"${name}" is neither a file nor an environment variable.`);
   if (kind === 'csv' || kind === 'ndjson') {
-    const { findInFile } = await import('../apply/find-in-file.js');
     const file = resolve(name);
     return { kind, file, ...findInFile(file, kind, remap) };
   }

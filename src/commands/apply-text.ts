@@ -32,6 +32,8 @@ function table(
   return `${lines.join('\n')}\n${more === 0 ? '' : `  … and ${groupDigits(more)} more: --verbose shows them.\n`}`;
 }
 
+export const hasHave = (count: number) => (count === 1 ? 'has' : 'have');
+
 const escapeCell = (text: string) => escapeLines(text).replaceAll('\n', ' ');
 
 const OUTCOME_COLUMNS: readonly Column[] = [
@@ -146,6 +148,14 @@ export function renderCheck({ columns, files }: CheckResult, style: Style): stri
     file.exists ? 'written' : 'not written',
     ...[file.checked, file.wrongCount, file.missing, 0, 0, 0].map((count) => groupDigits(count)),
   ]);
+  const noId = [
+    ...columns.map((column) => ({ ...column, name: column.column })),
+    ...files.map((file) => ({ ...file, name: file.output })),
+  ].flatMap(({ target, name, noIdAtPath }) =>
+    noIdAtPath === 0
+      ? []
+      : [`${target}: ${countOf(noIdAtPath, 'document')} of ${name} ${hasHave(noIdAtPath)} no id at the path`],
+  );
   const named = columns.flatMap(({ target, column, wrong, changedSince, differs }) => [
     ...wrong.map((row) => `${target}: ${column} is WRONG in row ${row}`),
     ...changedSince.map((row) => `${target}: ${column} was changed since the switch in row ${row}`),
@@ -156,7 +166,7 @@ export function renderCheck({ columns, files }: CheckResult, style: Style): stri
         ]),
   ]);
   const inFiles = files.flatMap(({ target, wrong }) => wrong.map((row) => `${target}: WRONG in ${row}`));
-  return `${table(CHECK_COLUMNS, [...rows, ...ofFiles], style)}${lines([...named, ...inFiles], style)}`;
+  return `${table(CHECK_COLUMNS, [...rows, ...ofFiles], style)}${lines([...noId, ...named, ...inFiles], style)}`;
 }
 
 export function renderSwitched({ switched, refused, skipped }: SwitchResult, style: Style): string {
@@ -186,11 +196,13 @@ export function renderUndone({ undone, files }: UndoResult, style: Style): strin
 function describeUndone({
   target,
   column,
+  tableGone,
   restored,
   changedSince,
   changedSinceCount,
   emptied,
 }: UndoResult['undone'][number]): string[] {
+  if (tableGone) return [`${target}: the table is gone; what was recorded of ${column} is dropped`];
   const back = restored === 0 ? '' : `; ${countOf(restored, 'cell')} hold V3 ids again`;
   return [
     `${target}: ${column} is as it was${back}`,

@@ -216,7 +216,8 @@ async function planResult(
     notes.filter(({ stops }) => stops === 'write').map((note) => ({ target: name, note })),
   );
   const open = ids.missing + ids.unknown;
-  const exitCode = blocks.length > 0 ? 6 : open > 0 ? 1 : 0;
+  const isWrongPath = blocks.every(({ note }) => note.code === 'no_id_at_path');
+  const exitCode = blocks.length > 0 ? (isWrongPath ? 2 : 6) : open > 0 ? 1 : 0;
   const isSwitched = plans.every(({ columns }) => columns.every(({ state }) => state === 'switched'));
   const next =
     blocks.length > 0
@@ -224,7 +225,7 @@ async function planResult(
       : isSwitched
         ? await commandOf('check', options)
         : await commandOf('write', options, ...(open > 0 ? ['--partial'] : []));
-  const verdict = describeIds(ids);
+  const verdict = await describeIds(ids);
   return {
     exitCode,
     json: {
@@ -241,17 +242,20 @@ async function planResult(
   };
 }
 
-function describeIds({
+async function describeIds({
   stored,
   mapped,
   missing,
   unknown,
   accepted,
-}: Awaited<ReturnType<typeof countIds>>): string {
+}: Awaited<ReturnType<typeof countIds>>): Promise<string> {
+  const { hasHave } = await import('./apply-text.js');
+  const { countOf } = await import('../text/numbers.js');
   const open = missing + unknown;
   if (stored === 0) return 'No id is left to map.';
-  if (open === 0) return `All ${stored} values that are stored have a V4 id.`;
-  return `Of ${stored} values that are stored, ${mapped} have a V4 id; ${open} have none: the limits accept ${accepted} of them.`;
+  const values = countOf(stored, 'stored value');
+  if (open === 0) return stored === 1 ? 'The one stored value has a V4 id.' : `All ${values} have a V4 id.`;
+  return `Of ${values}, ${mapped} ${hasHave(mapped)} a V4 id; ${open} ${hasHave(open)} none: the limits accept ${accepted}.`;
 }
 
 async function write(options: Options, io: Io): Promise<Result> {

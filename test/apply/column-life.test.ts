@@ -184,7 +184,7 @@ describe('the life of a column', () => {
     await scene.write();
     expect(rowsOf(scene.file, 'select item_v4 from o order by id')).toEqual([
       ['{"ref": {"ids": [30, "40" ], "n": 1.50}, "x":20}'],
-      ['{"ref": null}'],
+      [null],
       [null],
       [null],
       [null],

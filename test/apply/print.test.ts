@@ -105,6 +105,17 @@ describe.each(CLIENTS)('apply sql for %s', (client, dialect, server) => {
     expect(await shop.dump()).toBe(before);
   });
 
+  test.each([
+    ['changed', 'update o set item_v4 = null where id = 1'],
+    ['gone', 'alter table o drop column item_v4'],
+  ])('drops no V3 id where COLUMN_v4 is %s', async (_, statement) => {
+    const { shop, script, refuse } = await openPrinted(SQL);
+    script('write');
+    script('switch');
+    await shop.run(statement);
+    await refuse('undo');
+  });
+
   test('swaps ids under the unique key', async () => {
     // 2 becomes 45, and 45 becomes 46.
     const { script, items } = await openPrinted(

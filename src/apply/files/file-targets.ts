@@ -17,12 +17,13 @@ import { columnLabel, type FileTarget, modelLabel, outputOf } from '../../config
 import type { OnProgress } from '../../domain.js';
 import { describeFileError, SvcError } from '../../errors.js';
 import { at } from '../../text/at.js';
+import type { Obstacle } from '../db/database.js';
 import { judgeValue } from '../judge.js';
 import type { RemapIds } from '../remap-ids.js';
-import { type OutcomeCount, Tally } from '../tally.js';
-import { isUnmapped, type Verdict } from '../verdict.js';
+import { describeEmptyPaths, type OutcomeCount, sumOf, Tally } from '../tally.js';
+import { isUnmapped, NO_ID_AT_PATH, type Verdict } from '../verdict.js';
 import { openCsv } from './csv.js';
-import type { FileFormat, RewriteCell } from './file-format.js';
+import type { FileFormat, OnNothing, RewriteCell } from './file-format.js';
 import { openNdjson } from './ndjson.js';
 
 /**
@@ -36,6 +37,7 @@ export interface FilePlan {
     readonly column: string;
     readonly model: string;
     readonly counts: readonly OutcomeCount[];
+    readonly notes: readonly Obstacle[];
   }[];
 }
 
@@ -51,6 +53,7 @@ export interface CheckedFile {
   readonly wrong: readonly string[];
   /** Records that the new file does not have. */
   readonly missing: number;
+  readonly noIdAtPath: number;
 }
 
 const MOST_NAMED = 5;
@@ -63,7 +66,7 @@ export async function planFile(
   const mapper = buildMapper(target, remap);
   let rows = 0;
   for await (const { format, record, row } of readRecords(target, target.file, onProgress)) {
-    format.rewrite(record, row, mapper.rewrite);
+    format.rewrite(record, row, mapper.rewrite, mapper.onNothing);
     rows = row;
   }
   return { rows, columns: mapper.count() };
@@ -89,7 +92,10 @@ export async function writeFile(
     const fd = openSync(temporary, 'w', statSync(target.file).mode & 0o777);
     try {
       for await (const { format, head, record, row } of readRecords(target, target.file, onProgress)) {
-        writeText(fd, head + (row === 0 ? '' : format.rewrite(record, row, mapper.rewrite)));
+        writeText(
+          fd,
+          head + (row === 0 ? '' : format.rewrite(record, row, mapper.rewrite, mapper.onNothing)),
+        );
         rows = row;
       }
       if (!partial && mapper.hasUnmapped())
@@ -114,14 +120,15 @@ export async function checkFile(
   onProgress: OnProgress,
 ): Promise<CheckedFile> {
   const output = outputOf(target);
-  if (!isFile(output)) return { output, exists: false, checked: 0, wrongCount: 0, wrong: [], missing: 0 };
+  if (!isFile(output))
+    return { output, exists: false, checked: 0, wrongCount: 0, wrong: [], missing: 0, noIdAtPath: 0 };
   const mapper = buildMapper(target, remap);
   const written = readRecords(target, output, () => {});
   const wrong: string[] = [];
   let wrongCount = 0;
   let missing = 0;
   for await (const { format, head, record, row } of readRecords(target, target.file, onProgress)) {
-    const expected = row === 0 ? head : format.rewrite(record, row, mapper.rewrite);
+    const expected = row === 0 ? head : format.rewrite(record, row, mapper.rewrite, mapper.onNothing);
     const { value, done } = await written.next();
     if (done === true) missing += 1;
     else if ((row === 0 ? value.head : value.record) !== expected) {
@@ -133,14 +140,20 @@ export async function checkFile(
     wrongCount += 1;
     if (wrong.length < MOST_NAMED) wrong.push(`record ${row}`);
   }
-  const mapped = mapper.count().flatMap(({ counts }) => counts.filter(({ name }) => name === 'mapped'));
+  const counts = mapper.count().flatMap((column) => column.counts);
+  const rowsOf = (outcome: string) =>
+    sumOf(
+      counts.filter(({ name }) => name === outcome),
+      'rows',
+    );
   return {
     output,
     exists: true,
-    checked: mapped.reduce((sum, { rows }) => sum + rows, 0),
+    checked: rowsOf('mapped'),
     wrongCount,
     wrong,
     missing,
+    noIdAtPath: rowsOf(NO_ID_AT_PATH),
   };
 }
 
@@ -204,6 +217,12 @@ interface JudgedId {
 
 function buildMapper(target: FileTarget, remap: RemapIds) {
   const judged = target.ids.map(() => new Map<string, JudgedId>());
+  const nothing = target.ids.map(() => ({ rows: 0, document: '' }));
+  const onNothing: OnNothing = (index, document) => {
+    const records = at(nothing, index);
+    if (records.rows === 0) records.document = document;
+    records.rows += 1;
+  };
   const rewrite: RewriteCell = (index, value, scope) => {
     const ids = at(judged, index);
     const key = scope.model === null && scope.region === null ? value : JSON.stringify([value, scope]);
@@ -218,13 +237,18 @@ function buildMapper(target: FileTarget, remap: RemapIds) {
   };
   return {
     rewrite,
+    onNothing,
     hasUnmapped: () =>
       judged.some((ids) => [...ids.values()].some(({ verdict }) => isUnmapped(verdict.reason))),
     count: () =>
       target.ids.map((ids, index) => {
         const tally = new Tally();
         for (const { value, verdict, rows } of at(judged, index).values()) tally.add(value, verdict, rows);
-        return { column: columnLabel(ids), model: modelLabel(ids), counts: tally.list() };
+        const { rows, document } = at(nothing, index);
+        if (rows > 0) tally.add(document, { new: null, reason: NO_ID_AT_PATH, isAccepted: true }, rows);
+        const isWrong = rows > 0 && at(judged, index).size === 0;
+        const notes = describeEmptyPaths(target.file, [ids], new Map(isWrong ? [[0, document]] : []));
+        return { column: columnLabel(ids), model: modelLabel(ids), counts: tally.list(), notes };
       }),
   };
 }

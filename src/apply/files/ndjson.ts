@@ -24,22 +24,24 @@ export function openNdjson(target: NdjsonTarget, head: string): FileFormat {
       const end = text.indexOf('\n', start);
       return end >= 0 ? end + 1 : isLast ? text.length : null;
     },
-    rewrite: (record, row, rewriteCell) => {
+    rewrite: (record, row, rewriteCell, onNothing = () => {}) => {
       const [, body = '', end = ''] = /^(.*?)(\r?\n?)$/s.exec(record) ?? [];
       if (body.trim() === '') return record;
       const ids = paths.map((path, index): JsonIds => ({ ...path, judge: buildJudge(index, rewriteCell) }));
       const bytes = Buffer.from(body, 'latin1');
-      const json = rewriteJson(bytes.toString('utf8'), ids, { model: null, region: null });
+      const document = bytes.toString('utf8');
+      const json = rewriteJson(document, ids, { model: null, region: null });
       const text = json?.text;
       if (typeof text !== 'string' || json?.verdicts.some(({ reason }) => reason === 'unknown/not_a_value')) {
         throw new SvcError(
           'bad_input',
-          `${target.file}: line ${row} is not JSON, or has no id at the path.`,
+          `${target.file}: line ${row} is not JSON, or has something else than an id at the path.`,
           {
             hint: 'Repair the line, or correct the path of the ids.',
           },
         );
       }
+      for (const index of json?.nothingAt ?? []) onNothing(index, document);
       const filled = text.replaceAll(`"${GAP}"`, 'null').replaceAll(GAP, 'null');
       return Buffer.from(filled, 'utf8').toString('latin1') + end;
     },
@@ -49,8 +51,8 @@ export function openNdjson(target: NdjsonTarget, head: string): FileFormat {
 /** '' stands for null, which stays. */
 function buildJudge(index: number, rewriteCell: RewriteCell): JsonIds['judge'] {
   return (value, scope) => {
-    const result = value === '' ? null : rewriteCell(index, value, scope);
-    if (result === null) return { new: null, reason: 'empty', isAccepted: true };
+    const result = rewriteCell(index, value, scope);
+    if (value === '' || result === null) return { new: null, reason: 'empty', isAccepted: true };
     return { new: result === '' ? GAP : result, reason: null, isAccepted: true };
   };
 }
