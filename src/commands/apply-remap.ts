@@ -16,10 +16,8 @@ export async function withRemap<T>(
     assertUsableRemap(db, config, { allowIncomplete: options.allowIncomplete === true });
     verifyRemap(db);
     const gate = async (io: Io) => {
-      const { buildReport } = await import('../report/build-report.js');
-      const { readVersion } = await import('../runtime/version.js');
-      return buildReport(db, { config, scope: {}, nowMs: io.clock.now(), toolVersion: readVersion() })
-        .outcome;
+      const { judgeDatabase } = await import('../report/judge-database.js');
+      return judgeDatabase(db, config, {}, io.clock.now()).outcome;
     };
     return work(openRemapIds(db, config.limits), gate);
   });

@@ -1,25 +1,17 @@
-import { Command } from '@commander-js/extra-typings';
 import type { Config } from '../config/config.js';
 import type { Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { Db } from '../store/sqlite.js';
 import type { DefineCommand, Io, Result } from './command.js';
-import { type Narrowing, narrowingOf, repeatable, repeatableId } from './options.js';
-import { printReport, REPORT_OUTPUTS, readReport, scopeOf } from './report.js';
+import { type Narrowing, narrowingOf } from './options.js';
+import { defineReporting, printReport, REPORT_OUTPUTS, readReport, scopeOf } from './report.js';
 
 export const checkCommand: DefineCommand = (run) =>
-  new Command('check')
+  defineReporting('check')
     .summary('the gate for CI: the report and the limits, as an exit code')
     .description(
       'Judges the last remap: 0 passed, 1 limits exceeded, 4 data incomplete or remap outdated, 5 nothing to compare, 6 remap changed since it was built.',
     )
-    .option('--model <path>', 'only this V3 model (repeatable)', repeatable)
-    .option('--company <id>', 'only this V3 company (repeatable)', repeatableId)
-    .option('--json <file>', 'write the report as JSON (- is stdout)')
-    .option('--ndjson <file>', 'write every finding, one a line')
-    .option('--markdown <file>', 'write the report as Markdown')
-    .option('--html <file>', 'write the report as one HTML page')
-    .option('--junit <file>', 'write limits and lists as JUnit XML')
     .addHelpText('after', '\nExample:\n  svc-migrate check --junit check.xml')
     .action((options, command) =>
       run(command, REPORT_OUTPUTS, async (io) => {

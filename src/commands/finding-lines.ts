@@ -9,14 +9,12 @@ import { renderNdjson } from './dump-formats.js';
  * Reads findings as NDJSON, one row of the remap a line, while they are written.
  *
  * @param sha256 of the remap that the command read before; null if there was none
- * @param isStale adds `"stale":true` to each row
  * @throws SvcError `incomplete` if another remap was built meanwhile
  */
 export function* readFindingLines(
   config: Config,
   filter: FindingFilter,
   sha256: string | null,
-  isStale = false,
 ): Generator<string> {
   const db = openDatabase(config.database, 'read');
   try {
@@ -26,9 +24,7 @@ export function* readFindingLines(
         hint: 'Run the command again.',
       });
     }
-    for (const line of renderNdjson(iterateFindings(db, filter))) {
-      yield isStale ? line.replace(/\}\n$/, ',"stale":true}\n') : line;
-    }
+    yield* renderNdjson(iterateFindings(db, filter));
   } finally {
     closeDatabase(db);
   }

@@ -1,13 +1,9 @@
 import { Command, Option } from '@commander-js/extra-typings';
 import type { Config } from '../config/config.js';
-import type { Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { bareReason, DECIDABLE_REASONS, isReason, REASONS, STATUSES, type Status } from '../reasons.js';
-import type { Undecided } from '../report/draft-answers.js';
+import { bareReason, isReason, REASONS, STATUSES, type Status } from '../reasons.js';
 import type { FindingFilter } from '../store/findings.js';
-import type { RemapRow } from '../store/remap.js';
 import type { Db } from '../store/sqlite.js';
-import { must } from '../text/at.js';
 import { countOf } from '../text/numbers.js';
 import { didYouMeanClause } from '../text/suggest.js';
 import type { DefineCommand, Io, Result, Style } from './command.js';
@@ -21,14 +17,14 @@ export const findingsCommand: DefineCommand = (run) =>
   new Command('findings')
     .summary('list what is not matched, and draft answers')
     .description(
-      'Lists the first findings of each reason. --json writes all of them, one a line. Drafts are comments: they settle nothing until they are edited.',
+      'Lists the first findings of each reason; --json writes all of them. Drafts are comments: they settle nothing until they are edited.',
     )
     .option('--model <path>', 'only this V3 model (repeatable)', repeatable)
     .option('--company <id>', 'only this V3 company (repeatable)', repeatableId)
     .option('--reason <reason>', 'only this reason (repeatable)', repeatable)
     .addOption(new Option('--status <status>', 'only this status').choices(FINDING_STATUSES))
     .option('--limit <n>', 'findings of each reason to show; 0: all', wholeNumber(0, 1e9), DEFAULT_LIMIT)
-    .option('--json <file>', 'write all findings as NDJSON (- is stdout)')
+    .option('--json <file>', 'write all findings as JSON (- is stdout)')
     .option('--write-decisions <file>', 'draft decisions.csv for what a person can decide')
     .option('--write-companies <file>', 'draft companies.csv for companies without a certain pair')
     .addHelpText('after', '\nExample:\n  svc-migrate findings --write-decisions decisions.csv')
@@ -55,7 +51,6 @@ async function findings(options: FindingsOptions, io: Io): Promise<Result> {
   const { assertUsableRemap, readStaleness } = await import('../store/readiness.js');
   const { readRemapRun } = await import('../store/remap.js');
   const { readDatabase } = await import('./read-database.js');
-  const { readFindingLines } = await import('./finding-lines.js');
   return readDatabase(config, async (db) => {
     assertUsableRemap(db, config, { allowIncomplete: true, allowStale: true });
     assertCompanies(db, narrowing.companies);
@@ -65,12 +60,25 @@ async function findings(options: FindingsOptions, io: Io): Promise<Result> {
       io.onProgress({ kind: 'note', level: 'warning', text });
     }
     const sha256 = readRemapRun(db)?.sha256 ?? null;
-    const outputs = { json: () => readFindingLines(config, filter, sha256, changes.length > 0) };
-    const drafts = await writeDrafts(db, filter, options);
+    const { readFindingLines } = await import('./finding-lines.js');
+    const head = { schemaVersion: 1, exitCode: 0, remap: { sha256, stale: changes.length > 0 } };
+    const outputs = { json: () => renderJsonList(head, readFindingLines(config, filter, sha256)) };
+    const drafts = await writeDrafts(db, config, filter, options);
     const text =
       drafts.length > 0 ? await printDrafts(drafts) : await listFindings(db, config, filter, options);
     return { exitCode: 0, text, outputs };
   });
+}
+
+/** One JSON document, written row by row: there may be millions. */
+function* renderJsonList(head: object, lines: Iterable<string>): Generator<string> {
+  yield `${JSON.stringify(head).slice(0, -1)},"findings":[`;
+  let separator = '\n';
+  for (const line of lines) {
+    yield `${separator}${line.trimEnd()}`;
+    separator = ',\n';
+  }
+  yield '\n]}\n';
 }
 
 /** A reason and the line items of its records; with `parent_`, only these. @throws SvcError `usage` */
@@ -91,95 +99,53 @@ async function listFindings(
   { limit, reason = [] }: FindingsOptions,
 ): Promise<(style: Style) => string> {
   const { countFindings, readFirstFindings } = await import('../store/findings.js');
-  const { readWindows } = await import('../store/report-rows.js');
   const { renderFindings } = await import('../report/render-findings.js');
-  const { summarizeWindows } = await import('../report/timeline.js');
+  const { listWindows } = await import('../report/build-report.js');
   const isOfParents = reason.some((name) => name.startsWith('parent_'));
   const rows = readFirstFindings(db, filter, limit === 0 ? Number.MAX_SAFE_INTEGER : limit, isOfParents);
   const counts = countFindings(db, filter);
-  const newest = db.prepare<[], string | null>('select max(read_at) from stream').pluck().get();
-  const windows = summarizeWindows(readWindows(db, filter), Date.parse(newest ?? ''));
+  const windows = listWindows(db, filter);
   return ({ width }) => renderFindings({ rows, counts, windows, limits, width });
 }
 
-interface Draft {
+interface WrittenDraft {
   readonly written: string;
   readonly next: string;
 }
 
 /** @throws SvcError `usage` if a file exists */
-async function writeDrafts(db: Db, filter: FindingFilter, options: FindingsOptions): Promise<Draft[]> {
+async function writeDrafts(
+  db: Db,
+  config: Config,
+  filter: FindingFilter,
+  { writeDecisions, writeCompanies }: FindingsOptions,
+): Promise<WrittenDraft[]> {
+  if (writeDecisions === undefined && writeCompanies === undefined) return [];
   const { COMPANIES_HEADER, DECISIONS_HEADER } = await import('../config/user-files.js');
   const { draftCompanies, draftDecisions } = await import('../report/draft-answers.js');
   const { createFile } = await import('../runtime/write-output.js');
-  const drafts: Draft[] = [];
-  const { writeDecisions, writeCompanies } = options;
+  const drafts: WrittenDraft[] = [];
   if (writeDecisions !== undefined) {
-    const undecided = await listUndecided(db, filter);
-    await createFile(writeDecisions, draftDecisions(DECISIONS_HEADER, undecided));
-    const v3 = undecided.filter(({ row }) => row.v3_svc_id !== null).length;
-    const ids = `${countOf(v3, 'V3 id')} and ${countOf(undecided.length - v3, 'V4 id')}`;
+    const { text, v3, v4 } = draftDecisions(db, config, filter, DECISIONS_HEADER);
+    await createFile(writeDecisions, text);
     drafts.push({
-      written: `Wrote ${writeDecisions}: ${ids} to decide.`,
+      written: `Wrote ${writeDecisions}: ${countOf(v3, 'V3 id')} and ${countOf(v4, 'V4 id')} to decide.`,
       next: `Edit ${writeDecisions}, name it as "decisions" in the configuration, and run \`svc-migrate remap\`.`,
     });
   }
   if (writeCompanies !== undefined) {
-    const { readCompanies } = await import('../store/report-rows.js');
-    const { candidatesIn } = await import('../report/build-report.js');
-    const open = readCompanies(db, filter).filter(({ matchedBy }) => matchedBy === 'ambiguous');
-    const companies = open
-      .filter(({ v3CompanyId }) => v3CompanyId !== null)
-      .map((company) => ({ ...company, candidates: candidatesIn(company.note) }));
-    await createFile(writeCompanies, draftCompanies(COMPANIES_HEADER, companies));
+    const { text, v3 } = draftCompanies(db, filter, COMPANIES_HEADER);
+    await createFile(writeCompanies, text);
     drafts.push({
-      written: `Wrote ${writeCompanies}: ${countOf(companies.length, 'V3 company', 'V3 companies')} to pair.`,
+      written: `Wrote ${writeCompanies}: ${countOf(v3, 'V3 company', 'V3 companies')} to pair.`,
       next: `Edit ${writeCompanies}, set "companies": {"match": {"file": …}} to it, and run \`svc-migrate remap\`.`,
     });
   }
   return drafts;
 }
 
-async function printDrafts(drafts: readonly Draft[]): Promise<(style: Style) => string> {
+async function printDrafts(drafts: readonly WrittenDraft[]): Promise<(style: Style) => string> {
   const { wrapText } = await import('../text/wrap.js');
   const lines = [...drafts.map(({ written }) => written), ...drafts.map(({ next }) => `Next: ${next}`)];
   return ({ width }) => `${lines.flatMap((line) => wrapText(line, width)).join('\n')}\n`;
-}
-
-/**
- * V3 ids that are ambiguous or whose key seems to have changed, the V4 ids left over beside them, and V4 ids without an
- * explanation; with what they may be on the other side.
- */
-async function listUndecided(db: Db, filter: FindingFilter): Promise<Undecided[]> {
-  const { iterateFindings, idsInEvidence, prepareFindStored, prepareFindTwin } = await import(
-    '../store/findings.js'
-  );
-  const { readCompanies } = await import('../store/report-rows.js');
-  const findStored = prepareFindStored(db);
-  const findTwin = prepareFindTwin(db);
-  const pairs = new Map(readCompanies(db, filter).map((pair) => [pair.v4CompanyId, pair]));
-  const decidable: readonly string[] = [...DECIDABLE_REASONS, 'unexplained'];
-  const reasons = filter.reasons?.filter((reason) => decidable.includes(reason)) ?? decidable;
-  const rows = [...iterateFindings(db, { ...filter, reasons })].flatMap((row): RemapRow[] => {
-    if (row.v3_svc_id !== null) return row.reason === 'unexplained' ? [] : [row];
-    const pair = pairs.get(row.v4_company_id);
-    const isPaired = pair !== undefined && pair.v3CompanyId !== null;
-    return isPaired ? [{ ...row, region: pair.region, v3_company_id: pair.v3CompanyId }] : [];
-  });
-  return rows.map((row) => {
-    const { model, path } = row;
-    const find = (generation: Generation, svcId: bigint) => {
-      const companyId = generation === 'v3' ? row.v3_company_id : row.v4_company_id;
-      const region = generation === 'v3' ? row.region : '';
-      if (path !== '' || companyId === null || region === null) return null;
-      return findStored({ generation, region, model, companyId, svcId }) ?? null;
-    };
-    const [own, other] = row.v3_svc_id === null ? (['v4', 'v3'] as const) : (['v3', 'v4'] as const);
-    const candidates = idsInEvidence(row.evidence, `${other}_svc_ids`).map((svcId) => ({
-      svcId,
-      stored: find(other, svcId),
-      twin: findTwin({ model, path, generation: other, svcId }),
-    }));
-    return { row, stored: find(own, must(row[`${own}_svc_id`])), candidates };
-  });
 }

@@ -43,14 +43,14 @@ async function lookUp(model: string, words: readonly string[], options: LookupOp
     });
   }
   const ids = words.map((word) => parseArgument(word));
-  const { assertUsableRemap, readReadiness } = await import('../store/readiness.js');
+  const { assertUsableRemap, readStaleness } = await import('../store/readiness.js');
   const { prepareLookup } = await import('../store/lookup.js');
   const { writeOutput } = await import('../runtime/write-output.js');
   const { readDatabase } = await import('./read-database.js');
   return readDatabase(config, async (db) => {
     const { allowIncomplete = false } = options;
     assertUsableRemap(db, config, { allowIncomplete, allowStale: true });
-    const { changes } = readReadiness(db, config);
+    const changes = readStaleness(db, config);
     if (changes.length > 0)
       warn(io, `The remap is stale. Changed since it was built: ${changes.join(', ')}.`);
     const answers = createAnswers(prepareLookup(db), place);

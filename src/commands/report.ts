@@ -10,19 +10,23 @@ import { type Narrowing, narrowingOf, repeatable, repeatableId } from './options
 /** Options that name the files of a report. */
 export const REPORT_OUTPUTS = ['json', 'ndjson', 'markdown', 'html', 'junit'] as const;
 
-export const reportCommand: DefineCommand = (run) =>
-  new Command('report')
-    .summary('what matched and what did not, and why; no network')
-    .description(
-      'Shows what the last remap found. It works on incomplete and outdated data and says so; only check judges.',
-    )
+/** Starts the definition of a command that ends with a report: its scope and its files. */
+export const defineReporting = (name: string) =>
+  new Command(name)
     .option('--model <path>', 'only this V3 model (repeatable)', repeatable)
     .option('--company <id>', 'only this V3 company (repeatable)', repeatableId)
     .option('--json <file>', 'write the report as JSON (- is stdout)')
     .option('--ndjson <file>', 'write every finding, one a line')
     .option('--markdown <file>', 'write the report as Markdown')
     .option('--html <file>', 'write the report as one HTML page')
-    .option('--junit <file>', 'write limits and lists as JUnit XML')
+    .option('--junit <file>', 'write limits and lists as JUnit XML');
+
+export const reportCommand: DefineCommand = (run) =>
+  defineReporting('report')
+    .summary('what matched and what did not, and why; no network')
+    .description(
+      'Shows what the last remap found. It works on incomplete and outdated data and says so; only check judges.',
+    )
     .addHelpText('after', '\nExample:\n  svc-migrate report --html report.html')
     .action((options, command) =>
       run(command, REPORT_OUTPUTS, async (io) => {

@@ -1,31 +1,23 @@
-import { Command } from '@commander-js/extra-typings';
 import { GENERATIONS } from '../domain.js';
 import { EXIT_BY_CODE } from '../errors.js';
 import type { ExportSummary } from '../export/run-export.js';
 import { judgeRemap } from './check.js';
 import type { DefineCommand, Io } from './command.js';
 import { exportGenerations, requestOf } from './export.js';
-import { durationMs, repeatable, repeatableId } from './options.js';
+import { durationMs } from './options.js';
 import { readAnswers, rebuildRemap } from './remap.js';
-import { REPORT_OUTPUTS } from './report.js';
+import { defineReporting, REPORT_OUTPUTS } from './report.js';
 
 export const runCommand: DefineCommand = (run) =>
-  new Command('run')
+  defineReporting('run')
     .summary('export of both at the same time, remap, check')
     .description(
       'The whole migration up to the report. After an incomplete export it continues, so that the report shows what is known, and exits with 4.',
     )
-    .option('--model <path>', 'only this V3 model (repeatable)', repeatable)
-    .option('--company <id>', 'only this company (repeatable)', repeatableId)
     .option('--restart', 'read everything again from the start')
     .option('--wait', 'wait until the backfill of V4 has settled before reading V4')
     .option('--settle <duration>', 'with --wait: how long all counts must stay the same', durationMs, 300_000)
     .option('--wait-timeout <duration>', 'with --wait: longest time to wait', durationMs, 7_200_000)
-    .option('--json <file>', 'write the report as JSON (- is stdout)')
-    .option('--ndjson <file>', 'write every finding, one a line')
-    .option('--markdown <file>', 'write the report as Markdown')
-    .option('--html <file>', 'write the report as one HTML page')
-    .option('--junit <file>', 'write limits and lists as JUnit XML')
     .addHelpText('after', '\nExample:\n  svc-migrate run --html report.html')
     .action((options, command) =>
       run(command, REPORT_OUTPUTS, async (io) => {

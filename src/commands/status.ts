@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs';
 import { Command } from '@commander-js/extra-typings';
-import { isUnfinished, STREAM_STATES } from '../domain.js';
-import type { Report, ReportStream } from '../report/report-schema.js';
+import { type Generation, isUnfinished, STREAM_STATES } from '../domain.js';
+import type { Report } from '../report/report-schema.js';
+import { sumOf } from '../text/rows.js';
 import type { DefineCommand, Io, Result, Style } from './command.js';
 import { readReport } from './report.js';
 
@@ -29,14 +30,14 @@ async function status(io: Io): Promise<Result> {
 
 /** The state of the database for programs. */
 function buildStatus(report: Report, database: { readonly file: string; readonly bytes: number }): object {
-  const { completeness, evidence, totals } = report;
+  const { completeness, evidence, lists, totals } = report;
   const { remap } = evidence;
   return {
     schemaVersion: 1,
     exitCode: 0,
     database,
-    v3: describeGeneration(completeness, 'v3'),
-    v4: describeGeneration(completeness, 'v4'),
+    v3: describeGeneration(lists, 'v3'),
+    v4: describeGeneration(lists, 'v4'),
     unfinished: completeness.filter(isUnfinished).map((list) => ({
       generation: list.generation,
       region: list.region === '' ? null : list.region,
@@ -64,14 +65,12 @@ function buildStatus(report: Report, database: { readonly file: string; readonly
   };
 }
 
-function describeGeneration(completeness: readonly ReportStream[], generation: 'v3' | 'v4') {
-  const lists = completeness.filter((list) => list.generation === generation);
-  const sum = (pick: 'uniqueRecords' | 'rejected') => lists.reduce((all, list) => all + list[pick], 0);
+function describeGeneration(lists: Report['lists'], generation: Generation) {
+  const groups = lists.filter((group) => group.generation === generation);
+  const countIn = (state: string) => sumOf(groups, (group) => (group.state === state ? group.lists : 0));
   return {
-    lists: Object.fromEntries(
-      STREAM_STATES.map((state) => [state, lists.filter((list) => list.state === state).length]),
-    ),
-    records: sum('uniqueRecords'),
-    rejected: sum('rejected'),
+    lists: Object.fromEntries(STREAM_STATES.map((state) => [state, countIn(state)])),
+    records: sumOf(groups, ({ records }) => records),
+    rejected: sumOf(groups, ({ rejected }) => rejected),
   };
 }

@@ -1,4 +1,4 @@
-import type { ModelPair } from '../domain.js';
+import type { Generation, ModelPair } from '../domain.js';
 import { isNotFound, SvcError } from '../errors.js';
 import { type Finding, note, ok, problem, warning } from './finding.js';
 import { askList, type RemoteFacts, type SampledList } from './sample-lists.js';
@@ -9,34 +9,40 @@ const IMPOSSIBLE_MODEL = 'svc_migrate_no_such_model';
 /** Whether V4 knows the models by their configured names, and which near names it answers to. */
 export async function* checkNames(facts: RemoteFacts): AsyncGenerator<Finding> {
   const { models } = facts.config;
+  const listsOf = ({ v3 }: ModelPair, generation: Generation) =>
+    facts.lists.filter(({ pair, stream }) => stream.generation === generation && pair.v3 === v3);
+  const isAbsent = (pair: ModelPair, generation: Generation) =>
+    listsOf(pair, generation).every(({ answer }) => isNotFound(answer));
   const inV4 = models.filter(({ v4 }) => v4 !== null);
-  const listsOf = ({ v3 }: ModelPair) =>
-    facts.lists.filter(({ pair, stream }) => stream.generation === 'v4' && pair.v3 === v3);
-  const [first] = inV4.flatMap(listsOf);
+  const [first] = inV4.flatMap((pair) => listsOf(pair, 'v4'));
   if (first === undefined) return;
   if (await answersTo(facts, [first], IMPOSSIBLE_MODEL)) {
     const text = 'V4 answers 200 to a model that cannot exist, so an answer to a name proves nothing.';
     yield warning('answers_anything', text, 'Confirm the V4 names with the operator.');
     return;
   }
-  const answering = inV4.filter((pair) => listsOf(pair).some(({ answer }) => !(answer instanceof SvcError)));
+  const answering = inV4.filter((pair) =>
+    listsOf(pair, 'v4').some(({ answer }) => !(answer instanceof SvcError)),
+  );
   if (answering.length > 0) {
     yield ok('models_answer', `V4 answers to ${answering.map(({ v4 }) => `"${v4}"`).join(', ')}.`);
   }
   const nearNames = new Map<string, readonly string[]>();
-  for (const pair of inV4) {
-    const lists = listsOf(pair);
-    if (!lists.every(({ answer }) => isNotFound(answer))) continue;
-    const names = await findNearNames(facts, pair, lists);
+  const unused: ModelPair[] = [];
+  for (const pair of inV4.filter((missing) => isAbsent(missing, 'v4'))) {
+    const names = await findNearNames(facts, pair, listsOf(pair, 'v4'));
     nearNames.set(pair.v3, names);
-    yield describeMissing(pair, names);
+    if (names.length === 0 && isAbsent(pair, 'v3')) unused.push(pair);
+    else yield describeMissing(pair, names);
   }
-  const proposal = proposeNames(models, nearNames);
+  const used = models.filter((pair) => !unused.includes(pair));
+  const proposal = proposeNames(used, nearNames);
   const isConfirmed = answering.some(({ v4Guessed }) => v4Guessed);
-  if (isConfirmed || models.some(({ v4 }, index) => proposal[index]?.v4 !== v4)) {
-    const text = 'The V4 names that were guessed and confirmed, or found, belong into the configuration.';
-    yield note('models_proposed', text, { path: ['models'], value: proposal });
-  }
+  const isOther = unused.length > 0 || used.some(({ v4 }, index) => proposal[index]?.v4 !== v4);
+  if (used.length === 0 || !(isConfirmed || isOther)) return;
+  const without = unused.map(({ v3 }) => v3).join(', ');
+  const text = `Paste "models"${unused.length === 0 ? '' : `, without ${without}, which neither V3 nor V4 has (404)`}.`;
+  yield note('models_proposed', text, { path: ['models'], value: proposal });
 }
 
 function describeMissing({ v3, v4 }: ModelPair, names: readonly string[]): Finding {

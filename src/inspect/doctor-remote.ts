@@ -60,6 +60,12 @@ export function* checkLists(facts: RemoteFacts): Generator<Finding> {
     const lists = listsOf(facts, region);
     if (lists.every(({ answer }) => answer instanceof SvcError)) continue;
     yield judgeRecords(region, lists);
+    const absent = lists.filter(({ answer }) => isNotFound(answer)).map(({ pair }) => pair.v3);
+    if (region !== '' && absent.length > 0) {
+      const text = `${labelOf(region)} does not have ${absent.join(', ')} (404).`;
+      const fix = 'Remove from "models" what you do not use; it counts as absent, not as empty.';
+      yield warning('v3_model_absent', text, fix);
+    }
     for (const { v3 } of config.models) {
       const [finding] = lists.filter(({ pair }) => pair.v3 === v3).flatMap((list) => judgeList(list) ?? []);
       if (finding !== undefined) yield finding;
@@ -69,7 +75,8 @@ export function* checkLists(facts: RemoteFacts): Generator<Finding> {
 
 function judgeRecords(region: string, lists: readonly SampledList[]): Finding {
   const records = lists.reduce((sum, { answer }) => sum + sizeOf(answer), 0);
-  const text = `${labelOf(region)} counts ${countOf(records, 'record')} in ${countOf(lists.length, 'sampled list')}.`;
+  const answered = lists.filter(({ answer }) => !(answer instanceof SvcError)).length;
+  const text = `${labelOf(region)} answers ${answered} of ${countOf(lists.length, 'list')} sampled, with at least ${countOf(records, 'record')}.`;
   if (records > 0) return ok('records', text);
   if (region === '') {
     return problem('v4_empty', 5, text, 'Wait for the first sync: svc-migrate export v4 --wait.');
@@ -77,16 +84,13 @@ function judgeRecords(region: string, lists: readonly SampledList[]): Finding {
   return warning('v3_empty', text, 'Check that address and key are those of your organization.');
 }
 
-/** Null if nothing is odd. Models that V4 does not have are reported with their near names. */
+/** Null if nothing is odd, or V4 does not have the model, which is reported with near names. */
 function judgeList({ answer, pair, stream }: SampledList): Finding | null {
-  const name = `${labelOf(stream.region)} ${stream.region === '' ? pair.v4 : pair.v3}`;
-  if (isNotFound(answer)) {
-    const fix = 'Remove it from "models" if you do not use it; it counts as absent, not as empty.';
-    return stream.region === '' ? null : warning('v3_model_absent', `${name} does not exist (404).`, fix);
-  }
+  if (isNotFound(answer)) return null;
   if (answer instanceof SvcError) return failure(answer);
   const [first] = answer.rejected;
   if (first === undefined || answer.records.length > 0) return null;
+  const name = `${labelOf(stream.region)} ${stream.region === '' ? pair.v4 : pair.v3}`;
   const text = `None of the sampled objects of ${name} can be taken as a record: ${first.reason}.`;
   return problem('no_record_readable', 2, text, 'Check fieldPrefix and "children" in "models".');
 }

@@ -6,7 +6,8 @@ import { type Generation, isUnfinished } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { describeOutcome } from '../reasons.js';
 import { toFinding } from '../store/findings.js';
-import { findIncomplete, nameOfList, readReadiness } from '../store/readiness.js';
+import { findIncomplete, nameOfList, readStaleness } from '../store/readiness.js';
+import { readRemapRun } from '../store/remap.js';
 import type { Db } from '../store/sqlite.js';
 import {
   type CompanyPairing,
@@ -63,8 +64,8 @@ const MAX_STORIES = 20;
  * @throws SvcError `incomplete` if there is no remap, `usage` if several regions have the id and none is named
  */
 export function explainRecord(db: Db, config: Config, question: StoryQuestion): Explanation {
-  const facts = readReadiness(db, config);
-  if (facts.run === null) {
+  const run = readRemapRun(db);
+  if (run === null) {
     throw new SvcError('incomplete', 'There is no remap yet: nothing is known of any record.', {
       hint: 'Run `svc-migrate run`, or `svc-migrate remap` if both exports are complete.',
     });
@@ -76,9 +77,9 @@ export function explainRecord(db: Db, config: Config, question: StoryQuestion): 
     schemaVersion: 1,
     model: question.model,
     id: String(question.id),
-    remapBuiltAt: facts.run.builtAt,
-    stale: facts.changes.length > 0,
-    warnings: findIncomplete(facts).map(({ text, next }) => `${text} (\`${next}\`)`),
+    remapBuiltAt: run.builtAt,
+    stale: readStaleness(db, config).length > 0,
+    warnings: findIncomplete(db, config).map(({ text, next }) => `${text} (\`${next}\`)`),
     more: rows.length > MAX_STORIES,
     unknown: rows.length > 0 ? [] : describeUnknown(db, streams, question),
     stories: rows.slice(0, MAX_STORIES).map((row) => buildStory(db, config, streams, row)),

@@ -52,5 +52,6 @@ export function failure({ code, exitCode, message, hint }: SvcError): Finding {
   // After all attempts, a wrong answer means another server at that address, or a configuration that does not fit.
   const isSettings = code === 'bad_response' || code === 'http_status';
   const ownCode = isSettings ? 2 : PROBLEM_CODES.find((number) => number === exitCode);
-  return problem(code, ownCode ?? 4, message, hint ?? 'Check the configuration and the network.');
+  const fix = code === 'http_status' ? 'Check baseUrl, fieldPrefix, and "models" with "expand".' : hint;
+  return problem(code, ownCode ?? 4, message, fix ?? 'Check the configuration and the network.');
 }

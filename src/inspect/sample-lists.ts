@@ -1,5 +1,5 @@
 import type { Api } from '../api/client.js';
-import { COMPANY_LIST } from '../api/queries.js';
+import { COMPANY_LIST, type RawListRequest } from '../api/queries.js';
 import type { Config } from '../config/config.js';
 import { type ListPage, type ModelPair, REFUSED_STATUSES, type StreamKey } from '../domain.js';
 import { orError, SvcError } from '../errors.js';
@@ -40,7 +40,9 @@ export async function sampleLists(config: Config, api: Api): Promise<Samples> {
 
 async function sampleV4(config: Config, api: Api): Promise<Samples> {
   const isNamed = config.v4.companies.length > 0;
-  const companyList = isNamed ? null : await answerOf(() => api.fetchPage(COMPANY_LIST_REQUEST));
+  const companyList = isNamed
+    ? null
+    : await askList(api, COMPANY_LIST_REQUEST, [['limit', String(SAMPLE_SIZE)]]);
   const listed = companyList === null || companyList instanceof SvcError ? [] : companyList.companies;
   const companies = isNamed ? config.v4.companies : listed.map((company) => BigInt(company.companyId));
   const lists = companies
@@ -52,8 +54,6 @@ async function sampleV4(config: Config, api: Api): Promise<Samples> {
 const COMPANY_LIST_REQUEST = {
   stream: { generation: 'v4', region: '', model: COMPANY_LIST, companyId: null },
   pair: null,
-  cursor: null,
-  updatedSince: null,
 } as const;
 
 type Parameters = readonly (readonly [name: string, value: string])[];
@@ -73,16 +73,13 @@ function sampleModels(config: Config, api: Api, place: Omit<StreamKey, 'model'>)
   );
 }
 
-export function askList(
+/** A request for a list, with the caller's own parameters. */
+export async function askList(
   api: Api,
-  { stream, pair }: Pick<SampledList, 'stream' | 'pair'>,
+  { stream, pair }: Pick<RawListRequest, 'stream' | 'pair'>,
   parameters: Parameters,
 ): Promise<ListAnswer> {
-  return answerOf(() => api.fetchRawList({ stream, pair, parameters }));
-}
-
-async function answerOf(request: () => Promise<ListPage>): Promise<ListAnswer> {
-  const answer = await orError(request);
+  const answer = await orError(() => api.fetchRawList({ stream, pair, parameters }));
   if (answer instanceof SvcError && answer.code === 'interrupted') throw answer;
   return answer;
 }

@@ -2,7 +2,7 @@ import type { Config } from '../config/config.js';
 import type { Clock, Decision, NamedCompanyPair, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { DAMAGED } from '../store/open.js';
-import { buildRemapInputs, findOpenLists, type RemapInputs, readReadiness } from '../store/readiness.js';
+import { buildRemapInputs, findOpenLists, type RemapInputs } from '../store/readiness.js';
 import type { Conservation } from '../store/remap.js';
 import { type Db, Sqlite } from '../store/sqlite.js';
 import { digestRemap } from '../store/verify-remap.js';
@@ -199,7 +199,7 @@ function saveRun(
   { rows, v3Exported, v3Rows, v4Exported, v4Seen }: Conservation & { rows: number },
   sha256: string,
 ): RemapSummary {
-  const isComplete = findOpenLists(readReadiness(db, config)).length === 0;
+  const isComplete = findOpenLists(db, config).length === 0;
   db.prepare(`
     insert into remap_run(id, built_at, sha256, complete, inputs, v3_exported, v3_rows, v4_exported, v4_seen)
     values (1, ?, ?, ?, ?, ?, ?, ?, ?)`).run(

@@ -2,34 +2,29 @@ import { basename } from 'node:path';
 import type { Config } from '../config/config.js';
 import type { StaleReason } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { type Counter, decideOutcome, EXIT_BY_OUTCOME } from '../limits.js';
+import { EXIT_BY_OUTCOME } from '../limits.js';
 import { readFirstFindings, toFinding } from '../store/findings.js';
-import { readStoredFingerprint } from '../store/fingerprint.js';
-import { findIncomplete, findNotReady, readReadiness } from '../store/readiness.js';
-import type { RemapRun, Scope } from '../store/remap.js';
+import { readStaleness } from '../store/readiness.js';
+import { type RemapRun, readRemapRun, type Scope } from '../store/remap.js';
 import {
-  type CompanyRow,
-  type DecisionRow,
-  iterateGroupCounts,
-  type ListRow,
-  readCompanies,
-  readDays,
-  readDecisionRows,
-  readExportedCounts,
+  type AmbiguousCompany,
+  type IdleDecision,
+  readAmbiguousCompanies,
+  readIdleDecisions,
   readLists,
+  readMonths,
   readOutside,
   readWindows,
-  type WindowRow,
+  readWorstCompanies,
 } from '../store/report-rows.js';
 import type { Db } from '../store/sqlite.js';
-import { groupBy } from '../text/rows.js';
+import { sumOf } from '../text/rows.js';
 import { listCannotSee } from './cannot-see.js';
-import { type CountedRows, countReasons, countRows, sumStatuses } from './count-rows.js';
-import { type GateCounts, judge } from './gate.js';
+import { addUp, countReasons, listObstacles, sumStatuses } from './counts.js';
+import { allModels, type JudgedRemap, judgeDatabase } from './judge-database.js';
 import { nextStep } from './next-steps.js';
-import { listObstacles } from './obstacles.js';
-import type { Report, ReportStream } from './report-schema.js';
-import { buildMonths, isoTime, summarizeWindows } from './timeline.js';
+import type { Report } from './report-schema.js';
+import { buildTimeline } from './timeline.js';
 
 export interface ReportInputs {
   readonly config: Config;
@@ -41,7 +36,6 @@ export interface ReportInputs {
 
 const HOUR_MS = 3_600_000;
 const MAX_SAMPLES = 5;
-const MAX_IDLE_DECISIONS = 1000;
 const FULL_LIST = '`svc-migrate report --ndjson findings.ndjson`, or the table remap of the database';
 
 /**
@@ -51,33 +45,15 @@ const FULL_LIST = '`svc-migrate report --ndjson findings.ndjson`, or the table r
  * @throws SvcError `internal` if the counts of the remap do not add up
  */
 export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }: ReportInputs): Report {
-  // All configured models, unless models were named.
-  const scope: Scope = { ...given, models: given.models ?? config.models.map(({ v3 }) => v3) };
-  const facts = readReadiness(db, config, scope);
-  const companies = readCompanies(db, scope);
-  const counts = countRows({
-    models: scope.models ?? [],
-    companies,
-    exported: readExportedCounts(db, scope),
-    groups: iterateGroupCounts(db, scope),
-  });
-  const lists = readLists(db, scope);
-  const age = readAge(lists, nowMs);
-  const newestMs = age.newest === null ? nowMs : Date.parse(age.newest);
-  const windowRows = readWindows(db, scope);
-  const windows = summarizeWindows(windowRows, newestMs);
-  const decisions = readDecisionRows(db, scope);
-  const gate = judge(
-    countForGate(counts, lists, decisions, age.ms),
-    limitsInScope(config, given),
-    config.maxAgeMs,
-  );
-  const incomplete = findIncomplete(facts);
-  const blockers = incomplete.length > 0 ? incomplete : findNotReady(db, config, scope);
-  const outcome = decideOutcome(blockers, gate.pass);
-  const v4NameOf = (model: string) => config.models.find((pair) => pair.v3 === model)?.v4 ?? null;
-  const streams = lists.map((list) => toReportStream(list, v4NameOf(list.model)));
-  const { totals } = counts;
+  const scope = allModels(config, given);
+  const judgement = judgeDatabase(db, config, given, nowMs);
+  const { outcome, blockers, gate, outcomes, exported, rows, lists, times, ageMs } = judgement;
+  const totals = addUp(outcomes, exported);
+  const windows = listWindows(db, scope);
+  const companies = readWorstCompanies(db, scope);
+  const ambiguous = readAmbiguousCompanies(db, scope);
+  const streams = readLists(db, scope);
+  const outside = readOutside(db, scope);
   return {
     schemaVersion: 1,
     tool: { name: 'svc-migrate', version: toolVersion },
@@ -92,115 +68,68 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
     blockers,
     gate,
     totals,
-    models: [...counts.models].map(([model, own]) => ({ model, v4Model: v4NameOf(model), ...own })),
-    companies: counts.companies.map(({ counts: own, ...company }) => ({
-      region: company.region,
-      v3CompanyId: company.v3CompanyId?.toString() ?? null,
-      v4CompanyId: company.v4CompanyId?.toString() ?? null,
-      matchedBy: company.matchedBy,
-      ...own,
+    models: countModels(config, scope, judgement),
+    companies: companies.rows.map(({ outcomes: ofCompany, exported: itsExports, ...company }) => ({
+      ...company,
+      ...addUp(ofCompany, itsExports),
     })),
-    ambiguousCompanies: companies.flatMap(toAmbiguous),
-    reasons: countReasons(counts.rows),
+    ambiguousCompanies: ambiguous.rows.map(toAmbiguous),
+    reasons: countReasons(rows),
     windows,
-    completeness: streams,
-    fullSync: listFullSync(db, scope),
+    lists: [...lists],
+    completeness: [...streams.rows],
+    fullSync: [...outside.rows],
+    omitted: {
+      companies: companies.total - companies.rows.length,
+      ambiguousCompanies: ambiguous.total - ambiguous.rows.length,
+      completeness: streams.total - streams.rows.length,
+      fullSync: outside.total - outside.rows.length,
+    },
     findings: {
       total: sumStatuses(totals.byStatus) - totals.byStatus.matched,
       samples: readFirstFindings(db, scope, MAX_SAMPLES, false).map(toFinding),
       fullList: FULL_LIST,
     },
-    decisions: summarizeDecisions(config, decisions),
-    cannotSee: listCannotSee({
-      config,
-      scope: given,
-      streams,
-      isV3ToppedUp: lists.some(({ generation, phase }) => generation === 'v3' && phase === 'sweep'),
-      totals,
-      deleted: counts.deleted,
-    }),
-    timeline: buildTimeline(db, config, scope, { windowRows, newestMs }),
+    decisions: summarizeDecisions(db, config, scope, judgement),
+    cannotSee: listCannotSee(config, given, judgement),
+    timeline: buildTimeline(readMonths(db, scope), times.newest ?? new Date(nowMs).toISOString()),
     evidence: {
       database: basename(config.database),
-      oldestReadAt: age.oldest,
-      newestReadAt: age.newest,
-      ageHours: age.ms === null ? null : Math.max(0, Math.floor(age.ms / HOUR_MS)),
-      fingerprint: { ...readStoredFingerprint(db) },
-      ...describeRemap(facts.run, facts.changes, counts),
+      oldestReadAt: times.oldest,
+      newestReadAt: times.newest,
+      ageHours: ageMs === null ? null : Math.max(0, Math.floor(ageMs / HOUR_MS)),
+      ...describeRemap(readRemapRun(db), readStaleness(db, config), judgement, totals),
     },
   };
 }
 
-/** Limits of models that are not in the scope judge nothing. */
-function limitsInScope({ limits }: Config, { models }: Scope): Config['limits'] {
-  const inScope = Object.entries(limits.models).filter(([model]) => models?.includes(model) ?? true);
-  return { global: limits.global, models: Object.fromEntries(inScope) };
+function countModels(
+  { models }: Config,
+  scope: Scope,
+  { outcomes, exported }: JudgedRemap,
+): Report['models'] {
+  return (scope.models ?? []).map((model) => ({
+    model,
+    v4Model: models.find(({ v3 }) => v3 === model)?.v4 ?? null,
+    ...addUp(
+      outcomes.filter((row) => row.model === model),
+      exported.filter((row) => row.model === model),
+    ),
+  }));
 }
 
-function countForGate(
-  counts: CountedRows,
-  lists: readonly ListRow[],
-  decisions: readonly DecisionRow[],
-  ageMs: number | null,
-): GateCounts {
-  const perModel = (pick: 'rejected' | 'uniqueIdConflicts' | 'merged') =>
-    new Map([...counts.models].map(([model, own]) => [model, own[pick]]));
-  const countBy = (rows: readonly { readonly model: string }[]) =>
-    new Map([...groupBy(rows, ({ model }) => model)].map(([model, own]) => [model, own.length]));
-  const counters: Record<Counter, ReadonlyMap<string, number>> = {
-    rejected: perModel('rejected'),
-    short: countBy(lists.filter(({ state }) => state === 'short')),
-    unique_id_conflict: perModel('uniqueIdConflicts'),
-    merged: perModel('merged'),
-    decision_stale: countBy(decisions.filter(({ outcome }) => outcome === 'stale')),
-  };
-  return { rows: counts.rows, v3Rows: counts.v3Rows, counters, ageMs };
-}
-
-/** When lists were read: the start of the last complete reading of each. */
-interface EvidenceAge {
-  readonly oldest: string | null;
-  readonly newest: string | null;
-  /** Age of the oldest, ms; null if a list that was read to its end does not say when. */
-  readonly ms: number | null;
-}
-
-function readAge(lists: readonly ListRow[], nowMs: number): EvidenceAge {
-  const times = lists.flatMap(({ readAt }) => readAt ?? []).sort((a, b) => Date.parse(a) - Date.parse(b));
-  const oldest = times[0] ?? null;
-  const isDated = lists.every(
-    ({ readAt, state }) => readAt !== null || state === 'running' || state === 'failed',
-  );
-  const ms = oldest === null || !isDated ? Number.NaN : nowMs - Date.parse(oldest);
-  return { oldest, newest: times.at(-1) ?? null, ms: Number.isNaN(ms) ? null : ms };
-}
-
-function toReportStream(list: ListRow, v4Model: string | null): ReportStream {
-  return {
-    generation: list.generation,
-    region: list.region,
-    model: list.model,
-    v4Model,
-    companyId: list.companyId?.toString() ?? null,
-    state: list.state,
-    endReason: list.endReason,
-    pages: Number(list.pages),
-    records: Number(list.records),
-    uniqueRecords: Number(list.uniqueRecords),
-    duplicates: Number(list.duplicates),
-    rejected: Number(list.rejected),
-    totalCountFirst: list.totalCountFirst === null ? null : Number(list.totalCountFirst),
-    totalCountLast: list.totalCountLast === null ? null : Number(list.totalCountLast),
-    startedAt: list.startedAt,
-    finishedAt: list.finishedAt,
-  };
+export function listWindows(db: Db, scope: Scope): Report['windows'] {
+  return readWindows(db, scope).map(({ inferred, unknown, v4CompanyId, ...window }) => ({
+    ...window,
+    companies: { inferred, unknown },
+    v4CompanyId: window.source === 'inferred' ? v4CompanyId : null,
+  }));
 }
 
 type AmbiguousCompanies = Report['ambiguousCompanies'];
 
-function toAmbiguous({ region, v3CompanyId, matchedBy, note }: CompanyRow): AmbiguousCompanies {
-  if (matchedBy !== 'ambiguous' || region === null || v3CompanyId === null) return [];
-  return [{ region, v3CompanyId: String(v3CompanyId), candidates: candidatesIn(note) }];
+function toAmbiguous({ region, v3CompanyId, note }: AmbiguousCompany): AmbiguousCompanies[number] {
+  return { region, v3CompanyId, candidates: candidatesIn(note) };
 }
 
 /** The candidates in a company's note, likeliest first. */
@@ -209,26 +138,12 @@ export function candidatesIn(note: string): AmbiguousCompanies[number]['candidat
   if (!Array.isArray(parsed)) return [];
   return parsed.map((candidate: unknown) => {
     const numbers = new Map<string, unknown>(Object.entries(Object(candidate)));
-    const numberOf = (name: string) => Number(numbers.get(name) ?? 0);
     return {
       v4CompanyId: String(numbers.get('v4_company_id')),
-      comparableKeys: numberOf('comparable_keys'),
-      agreeingKeys: numberOf('agreeing_keys'),
+      comparableKeys: Number(numbers.get('comparable_keys')),
+      agreeingKeys: Number(numbers.get('agreeing_keys')),
     };
   });
-}
-
-function listFullSync(db: Db, scope: Scope): Report['fullSync'] {
-  return readOutside(db, scope).map((row) => ({
-    region: row.region,
-    v3CompanyId: String(row.v3CompanyId),
-    v4CompanyId: row.v4CompanyId?.toString() ?? null,
-    model: row.model,
-    records: Number(row.records),
-    children: Number(row.children),
-    earliest: isoTime(row.earliestMs),
-    latest: isoTime(row.latestMs),
-  }));
 }
 
 const WHY_STALE: Readonly<Record<StaleReason, string>> = {
@@ -247,92 +162,60 @@ const WHY_STALE: Readonly<Record<StaleReason, string>> = {
 };
 
 /** What the last remap made of the decisions; null if there are none and none are configured. */
-function summarizeDecisions(config: Config, rows: readonly DecisionRow[]): Report['decisions'] {
-  if (config.decisions === null && rows.length === 0) return null;
-  const countOfOutcome = (wanted: string) => rows.filter(({ outcome }) => outcome === wanted).length;
-  return {
-    file: config.decisions === null ? 'decisions' : basename(config.decisions),
-    taken: countOfOutcome('taken'),
-    notNeeded: countOfOutcome('not_needed'),
-    stale: countOfOutcome('stale'),
-    idle: rows
-      .flatMap((row) => (row.outcome === 'taken' ? [] : [toIdle(row, row.outcome)]))
-      .slice(0, MAX_IDLE_DECISIONS),
-  };
-}
-
-type IdleDecision = NonNullable<Report['decisions']>['idle'][number];
-
-function toIdle(row: DecisionRow, outcome: IdleDecision['outcome']): IdleDecision {
-  const why = row.why === null ? '' : `: ${WHY_STALE[row.why]}`;
-  return {
-    line: row.line,
-    model: row.model,
-    path: row.path,
-    region: row.region,
-    v3_company_id: String(row.v3CompanyId),
-    v3_svc_id: row.v3SvcId?.toString() ?? null,
-    v4_svc_id: row.v4SvcId?.toString() ?? null,
-    note: row.note,
-    until: row.until,
-    outcome,
-    why: row.why,
-    text: outcome === 'not_needed' ? 'not needed: the data prove it' : `not taken${why}`,
-  };
-}
-
-function buildTimeline(
+function summarizeDecisions(
   db: Db,
   config: Config,
   scope: Scope,
-  { windowRows, newestMs }: { readonly windowRows: readonly WindowRow[]; readonly newestMs: number },
-): Report['timeline'] {
-  const { sinceMs } = config.backfill;
-  const starts = windowRows.flatMap((row) => (row.sinceMs === null ? [] : [Number(row.sinceMs)]));
-  const startOf = (pick: (...starts: number[]) => number) =>
-    starts.length === 0 ? null : isoTime(starts.reduce((a, b) => pick(a, b)));
+  { decisions }: JudgedRemap,
+): Report['decisions'] {
+  if (config.decisions === null && decisions.length === 0) return null;
+  const count = (wanted: string) =>
+    sumOf(
+      decisions.filter(({ outcome }) => outcome === wanted),
+      (row) => row.decisions,
+    );
   return {
-    window: {
-      since: isoTime(sinceMs),
-      source: sinceMs === null ? 'inferred_per_company' : 'configured',
-      earliest: startOf(Math.min),
-      latest: startOf(Math.max),
-    },
-    ...buildMonths(readDays(db, scope), newestMs),
+    file: config.decisions === null ? 'decisions' : basename(config.decisions),
+    taken: count('taken'),
+    notNeeded: count('not_needed'),
+    stale: count('stale'),
+    idle: readIdleDecisions(db, scope).rows.map((row) => ({ ...row, text: describeIdle(row) })),
   };
+}
+
+function describeIdle({ outcome, why }: IdleDecision): string {
+  if (outcome === 'not_needed') return 'not needed: the data prove it';
+  return why === null ? 'not taken' : `not taken: ${WHY_STALE[why]}`;
 }
 
 /** @throws SvcError `internal` if the counts of the remap do not add up */
 function describeRemap(
   run: RemapRun | null,
-  changes: readonly string[],
-  { totals, v3Rows }: CountedRows,
+  changed: string[],
+  { outcomes }: JudgedRemap,
+  totals: Report['totals'],
 ): Pick<Report['evidence'], 'remap' | 'conservation'> {
-  if (run === null) {
-    const none = { v3Exported: 0, v3Rows: 0, v4Exported: 0, v4Seen: 0, holds: null };
-    return { remap: null, conservation: none };
-  }
-  const { v3Exported, v3Rows: inRows, v4Exported, v4Seen } = run.conservation;
-  const counted = [...v3Rows.values()].reduce((sum, rows) => sum + rows, 0);
+  if (run === null) return { remap: null, conservation: null };
+  const { v3Exported, v3Rows, v4Exported, v4Seen } = run.conservation;
+  const counted = sumOf(outcomes, (row) => row.v3Rows);
   const exported = totals.v3Records + totals.v3Children;
-  if (v3Exported !== inRows || v4Exported !== v4Seen || counted !== exported) {
+  if (v3Exported !== v3Rows || v4Exported !== v4Seen || counted !== exported) {
     throw new SvcError('internal', 'The rows of the remap do not add up to what was exported.', {
-      facts: { v3Exported, v3Rows: inRows, v4Exported, v4Seen, exported, counted },
+      facts: { v3Exported, v3Rows, v4Exported, v4Seen, exported, counted },
     });
   }
   const remap = {
     sha256: run.sha256,
     builtAt: run.builtAt,
     rows: sumStatuses(totals.byStatus),
-    stale: changes.length > 0,
-    changed: [...changes],
+    stale: changed.length > 0,
+    changed,
   };
   const conservation = {
     v3Exported: Number(v3Exported),
-    v3Rows: Number(inRows),
+    v3Rows: Number(v3Rows),
     v4Exported: Number(v4Exported),
     v4Seen: Number(v4Seen),
-    holds: true,
   };
   return { remap, conservation };
 }

@@ -1,11 +1,12 @@
-import type { ReportLimit } from '../domain.js';
+import { type ReportLimit, shownState } from '../domain.js';
 import { STATUSES } from '../reasons.js';
+import { at, must } from '../text/at.js';
 import { countOf, formatDuration, formatShare, formatTime, groupDigits } from '../text/numbers.js';
-import { groupBy } from '../text/rows.js';
+import { compare, sumOf } from '../text/rows.js';
 import { cutText } from '../text/wrap.js';
 import { nameOfStream } from './cannot-see.js';
-import { actionFor, describeKey, titleOfKey } from './next-steps.js';
-import { listObstacles, type RefusedFindings } from './obstacles.js';
+import { listObstacles, type RefusedFindings, sumStatuses } from './counts.js';
+import { actionFor, describeKey, stepOf, titleOfKey } from './next-steps.js';
 import type { Counts, Report } from './report-schema.js';
 
 export interface ReportDocument {
@@ -25,7 +26,8 @@ export interface Section {
   readonly texts: readonly string[];
   readonly table?: DocumentTable;
   readonly items?: readonly Item[];
-  readonly chart?: Report['timeline'];
+  /** The age of the records beside V4's history, which starts at `since`, if that is known. */
+  readonly chart?: { readonly timeline: Report['timeline']; readonly since: string | null };
   /** Left out on a terminal without --verbose, folded in Markdown. */
   readonly isDetail: boolean;
 }
@@ -41,6 +43,8 @@ export interface DocumentTable {
 export interface DocumentColumn {
   readonly title: string;
   readonly numeric: boolean;
+  /** In a table that is too wide, columns without `keep` are left out first. */
+  readonly keep?: boolean;
 }
 
 export interface Item {
@@ -89,7 +93,6 @@ export function buildDocument(report: Report): ReportDocument {
     listSection(report),
     limitationSection(report),
     evidenceSection(report),
-    settingSection(report),
   ];
   return {
     outcome: report.outcome,
@@ -108,7 +111,7 @@ function titleOf({ outcome, blockers: [first] }: Report): string {
 }
 
 function verdictSentence({ outcome, totals, gate }: Report): string {
-  const ids = sum(totals.v3ByStatus);
+  const ids = sumStatuses(totals.v3ByStatus);
   const { matched } = totals.v3ByStatus;
   const part = `${groupDigits(matched)} of ${countOf(ids, 'V3 id')} ${matched === 1 ? 'has its V4 id' : 'have their V4 id'}`;
   switch (outcome) {
@@ -139,36 +142,42 @@ function scopeSentence({ scope: { models, companies } }: Report): string[] {
   return parts.length === 0 ? [] : [`Only ${parts.join(' and ')}.`];
 }
 
-/** What is known about the start of V4's history, and whether it is doubtful. */
+/** What is known about the start of V4's history, and from which records it was inferred. */
 function historySentences({ windows }: Report): string[] {
   const [first] = windows;
   if (first === undefined) return [];
-  if (first.source === 'configured')
-    return [`V4's history starts ${formatTime(first.since ?? '')}, as configured.`];
-  const inferred = windows.filter(({ source }) => source === 'inferred');
+  if (first.source === 'configured') {
+    return [`V4's history starts ${formatTime(must(first.since))}, as configured.`];
+  }
+  const inferred = windows
+    .filter(({ source }) => source === 'inferred')
+    .sort((a, b) => compare(must(a.since), must(b.since)));
   const unknown = windows.length - inferred.length;
-  const dates = inferred.flatMap(({ since }) => since ?? []).sort();
-  const span =
-    dates[0]?.slice(0, 10) === dates.at(-1)?.slice(0, 10)
-      ? dates[0]?.slice(0, 10)
-      : `${dates[0]?.slice(0, 10)} to ${dates.at(-1)?.slice(0, 10)}`;
+  const ends = inferred.length > 1 ? [at(inferred, 0), at(inferred, -1)] : inferred;
+  const named = ends.map(({ model, since, v4SvcId }) => `${dayOf(since)} (${model}, from V4 id ${v4SvcId})`);
   const parts = [
-    ...(inferred.length === 0 ? [] : [`inferred for ${countOf(inferred.length, 'model')} (${span})`]),
+    ...(named.length === 0
+      ? []
+      : [`inferred for ${countOf(inferred.length, 'model')}: ${named.join(' to ')}`]),
     ...(unknown === 0 ? [] : [`unknown for ${countOf(unknown, 'model')}`]),
   ];
-  return [`Start of V4's history: ${parts.join(', ')}.`];
+  return [`Start of V4's history: ${parts.join('; ')}.`];
 }
 
-function warningsOf({ windows, completeness, evidence }: Report): string[] {
+function dayOf(time: string | null): string {
+  return time?.slice(0, 10) ?? '–';
+}
+
+function warningsOf({ windows, lists, evidence }: Report): string[] {
   const doubtful = windows.filter((window) => window.doubtful > 0);
   const [worst] = doubtful;
-  const absent = completeness.filter(({ generation, state }) => generation === 'v3' && state === 'absent');
+  const absent = lists.filter(({ generation, state }) => generation === 'v3' && state === 'absent');
   const models = [...new Set(absent.map(({ model }) => model))];
   return [
     ...(worst === undefined
       ? []
       : [
-          `Doubtful start of V4's history (${listFirst(doubtful.map(({ model }) => model))}): for ${worst.model} it is ${worst.since?.slice(0, 10)} because of one record (V4 id ${worst.v4SvcId}), but nine in ten records are from ${worst.nineTenthsSince?.slice(0, 10)} on. Set "backfill.since" to what the operator says.`,
+          `Doubtful start of V4's history (${listFirst(doubtful.map(({ model }) => model))}): for ${worst.model} it is ${dayOf(worst.since)} because of one record (V4 id ${worst.v4SvcId}), but nine in ten records are from ${dayOf(worst.nineTenthsSince)} on. Set "backfill.since" to what the operator says.`,
         ]),
     ...(models.length === 0
       ? []
@@ -187,15 +196,15 @@ function listFirst(names: readonly string[]): string {
 function obstacleSection({ blockers, gate, windows, evidence }: Report): Section | null {
   const obstacles = listObstacles(gate.limits);
   if (blockers.length === 0 && obstacles.length === 0) return null;
-  const blocking = blockers.map(({ code, text, next }) => ({
-    title: BLOCKERS[code],
-    text,
-    action: next.startsWith('svc-migrate ') ? `Run \`${next}\`.` : next,
+  const blocking = blockers.map((blocker) => ({
+    title: BLOCKERS[blocker.code],
+    text: blocker.text,
+    action: stepOf(blocker),
   }));
   const items = obstacles.map((obstacle) => ({
     title: describeKey(obstacle.key).title || obstacle.key,
     text: obstacle.limit.name === 'maxAge' ? ageText(obstacle.limit, evidence) : modelsText(obstacle),
-    action: actionFor(obstacle.key, windows),
+    action: actionFor(obstacle.key, windows, obstacle.limit.model),
   }));
   const columns = [
     ...numbers('Records', 'Line items'),
@@ -287,7 +296,7 @@ export function describeLimit(limit: ReportLimit): string {
 const V3_STATUSES = STATUSES.filter((status) => status !== 'v4_only');
 
 function idSection({ totals }: Report): Section {
-  const all = sum(totals.v3ByStatus);
+  const all = sumStatuses(totals.v3ByStatus);
   const rows = V3_STATUSES.map((status) => [
     status,
     groupDigits(totals.v3RecordsByStatus[status]),
@@ -296,7 +305,7 @@ function idSection({ totals }: Report): Section {
     formatShare(totals.v3ByStatus[status], all),
   ]);
   const total = [totals.v3RecordsByStatus, totals.v3ChildrenByStatus, totals.v3ByStatus].map((counts) =>
-    groupDigits(sum(counts)),
+    groupDigits(sumStatuses(counts)),
   );
   const columns = [...texts('Status'), ...numbers('Records', 'Line items', 'V3 ids', '% of V3 ids')];
   return {
@@ -308,9 +317,8 @@ function idSection({ totals }: Report): Section {
 function v4Section({ totals, reasons }: Report): Section | null {
   if (totals.v4Records + totals.v4Children === 0) return null;
   const rows = reasons
-    .map(({ key, v4 }) => ({ key, records: v4.records, lineItems: v4.theirLineItems + v4.otherLineItems }))
-    .filter(({ records, lineItems }) => records + lineItems > 0)
-    .map(({ key, records, lineItems }) => [groupDigits(records), groupDigits(lineItems), titled(key)]);
+    .filter(({ v4 }) => v4.records + v4.lineItems > 0)
+    .map(({ key, v4 }) => [groupDigits(v4.records), groupDigits(v4.lineItems), titled(key)]);
   const exported = `${countOf(totals.v4Records, 'V4 record')} with ${countOf(totals.v4Children, 'line item')} exported`;
   const columns = [...numbers('Records', 'Line items'), ...texts('Reason')];
   return {
@@ -324,8 +332,8 @@ function historySection({ windows }: Report): Section | null {
   if (windows.length === 0 || windows[0]?.source === 'configured') return null;
   const rows = windows.map(({ model, source, companies, since, nineTenthsSince, v4SvcId, doubtful }) => [
     model,
-    source === 'inferred' ? (since?.slice(0, 10) ?? '–') : 'unknown',
-    nineTenthsSince?.slice(0, 10) ?? '–',
+    source === 'inferred' ? dayOf(since) : 'unknown',
+    dayOf(nineTenthsSince),
     groupDigits(doubtful),
     groupDigits(companies.unknown),
     v4SvcId === null ? '–' : v4SvcId,
@@ -362,11 +370,11 @@ function countColumns(names: readonly string[]): DocumentColumn[] {
 /** V3 records and line items, and those that are matched; ids of V4 without a V3 id. */
 function countCells({ v3RecordsByStatus, v3ChildrenByStatus, byStatus, v3ByStatus }: Counts): string[] {
   return [
-    sum(v3RecordsByStatus),
+    sumStatuses(v3RecordsByStatus),
     v3RecordsByStatus.matched,
-    sum(v3ChildrenByStatus),
+    sumStatuses(v3ChildrenByStatus),
     v3ChildrenByStatus.matched,
-    sum(byStatus) - sum(v3ByStatus),
+    sumStatuses(byStatus) - sumStatuses(v3ByStatus),
   ].map(groupDigits);
 }
 
@@ -382,23 +390,19 @@ function limitSection({ gate }: Report): Section {
     `${nameOfLimit(limit)}${limit.configured ? '' : ' (default)'}`,
   ]);
   const columns = [...numbers('Found'), ...texts('Of'), ...numbers('Allowed'), ...texts('Verdict', 'Limit')];
-  return { ...section('limits', 'Limits'), table: tableOf(columns, rows) };
+  return { ...section('limits', 'Limits', true), table: tableOf(columns, rows) };
 }
 
 function reasonSection({ reasons }: Report): Section | null {
   const rows = reasons
-    .filter(({ v3 }) => v3.records + v3.theirLineItems + v3.otherLineItems > 0)
-    .map(({ key, v3 }) => [
-      groupDigits(v3.records),
-      groupDigits(v3.theirLineItems + v3.otherLineItems),
-      titled(key),
-    ]);
+    .filter(({ v3 }) => v3.records + v3.lineItems > 0)
+    .map(({ key, v3 }) => [groupDigits(v3.records), groupDigits(v3.lineItems), titled(key)]);
   if (rows.length === 0) return null;
   const columns = [...numbers('Records', 'Line items'), ...texts('Reason')];
   return { ...section('reasons', 'V3 ids that are not matched, by reason'), table: tableOf(columns, rows) };
 }
 
-function pairSection({ ambiguousCompanies: all }: Report): Section | null {
+function pairSection({ ambiguousCompanies: all, omitted }: Report): Section | null {
   if (all.length === 0) return null;
   const rows = all
     .slice(0, MAX_ROWS)
@@ -414,35 +418,39 @@ function pairSection({ ambiguousCompanies: all }: Report): Section | null {
   return {
     ...section('pair', 'Companies to pair by hand'),
     texts: ['`svc-migrate findings --write-companies companies.csv` drafts a line for each.'],
-    table: tableOf(texts('V3 company', 'V4 companies that it may be'), rows, all.length),
+    table: tableOf(
+      texts('V3 company', 'V4 companies that it may be'),
+      rows,
+      all.length + omitted.ambiguousCompanies,
+    ),
   };
 }
 
-function fullSyncSection({ fullSync }: Report): Section | null {
-  if (fullSync.length === 0) return null;
+function fullSyncSection({ fullSync, omitted, reasons }: Report): Section | null {
+  const outside = reasons.find(({ key }) => key === 'unmatched/outside_backfill_window');
+  if (outside === undefined) return null;
+  const { records, lineItems } = outside.v3;
   const rows = fullSync
     .slice(0, MAX_ROWS)
     .map((row) => [
-      `${row.v3CompanyId} in ${row.region}`,
+      `${row.v3CompanyId} in ${row.region} → ${row.v4CompanyId ?? 'none'}`,
       groupDigits(row.records),
       groupDigits(row.children),
-      [row.earliest, row.latest].map((date) => date?.slice(0, 10) ?? '').join('–'),
+      [...new Set([row.earliest, row.latest].map((time) => time?.slice(0, 7) ?? '–'))].join('–'),
       row.model,
-      row.v4CompanyId ?? '–',
     ]);
-  const companies = new Set(fullSync.map(({ region, v3CompanyId }) => `${v3CompanyId} ${region}`)).size;
-  const all = (pick: 'records' | 'children') => fullSync.reduce((total, row) => total + row[pick], 0);
   const columns = [
-    ...texts('V3 company'),
+    ...texts('V3 → V4 company'),
     ...numbers('Records', 'Line items'),
-    ...texts('Dates', 'Model', 'V4 company'),
+    ...texts('Dates'),
+    { title: 'Model', numeric: false, keep: true },
   ];
   return {
-    ...section('full-sync', 'Full sync to ask for'),
+    ...section('full-sync', 'Full sync to ask for, most records first'),
     texts: [
-      `Older than V4's history: ${countOf(all('records'), 'record')} with ${countOf(all('children'), 'line item')} of ${countOf(companies, 'company', 'companies')}.`,
+      `Older than V4's history: ${countOf(records, 'record')} with ${countOf(lineItems, 'line item')}, by company and model.`,
     ],
-    table: tableOf(columns, rows, fullSync.length),
+    table: tableOf(columns, rows, fullSync.length + omitted.fullSync),
   };
 }
 
@@ -464,20 +472,16 @@ function decisionSection({ decisions }: Report): Section | null {
     texts: [
       `${countOf(taken, 'line')} of ${file} taken, ${stale} not supported by the data, ${notNeeded} not needed.`,
     ],
-    ...(rows.length === 0 ? {} : { table: tableOf(columns, rows, idle.length) }),
+    ...(rows.length === 0 ? {} : { table: tableOf(columns, rows, stale + notNeeded) }),
   };
 }
 
-function ageSection({ timeline }: Report): Section | null {
+function ageSection({ timeline, windows }: Report): Section | null {
   const months = [timeline.earlier, ...timeline.months, timeline.later].filter((month) => month !== null);
   if (months.length === 0) return null;
-  const { since, earliest, latest } = timeline.window;
+  const [since = null] = windows.flatMap((window) => window.since ?? []).sort();
   const start =
-    since !== null
-      ? `V4's history starts ${since.slice(0, 10)}.`
-      : earliest === null || latest === null
-        ? "The start of V4's history is unknown."
-        : `V4's history starts ${earliest.slice(0, 10)}${earliest.slice(0, 10) === latest.slice(0, 10) ? '' : ` to ${latest.slice(0, 10)}, depending on model and company`}, as inferred.`;
+    since === null ? "The start of V4's history is unknown." : `V4's history starts ${dayOf(since)}.`;
   const undated =
     timeline.undated === 0 ? '' : ` ${countOf(timeline.undated, 'record')} without a readable date.`;
   const rows = months.map(({ month, matched, unmatched, other }) => [
@@ -487,25 +491,22 @@ function ageSection({ timeline }: Report): Section | null {
   return {
     ...section('ages', 'Age of the V3 records', true),
     texts: [`By the month of their latest date. ${start}${undated}`],
-    chart: timeline,
+    chart: { timeline, since },
     table: tableOf([...texts('Month'), ...numbers('matched', 'unmatched', 'deleted or ambiguous')], rows),
   };
 }
 
-function companySection({ companies }: Report): Section | null {
+function companySection({ companies, omitted }: Report): Section | null {
   if (companies.length === 0) return null;
-  const findings = ({ byStatus }: Counts) => sum(byStatus) - byStatus.matched;
-  const rows = [...companies]
-    .sort((a, b) => findings(b) - findings(a))
-    .slice(0, MAX_ROWS)
-    .map((company) => {
-      const { v3CompanyId: v3, v4CompanyId: v4, region, matchedBy } = company;
-      const name = v3 === null ? `V4 ${v4}` : `${v3} in ${region} → ${v4 ?? 'none'}`;
-      return [name, ...countCells(company), matchedBy ?? '–'];
-    });
+  const rows = companies.slice(0, MAX_ROWS).map((company) => {
+    const { v3CompanyId: v3, v4CompanyId: v4, region, matchedBy } = company;
+    const name = v3 === null ? `V4 ${v4}` : `${v3} in ${region} → ${v4 ?? 'none'}`;
+    return [name, ...countCells(company), matchedBy];
+  });
+  const columns = [...countColumns(['V3 → V4 company']), ...texts('Paired by')];
   return {
     ...section('companies', 'Companies, most findings first', true),
-    table: tableOf([...countColumns(['V3 → V4 company']), ...texts('Paired by')], rows, companies.length),
+    table: tableOf(columns, rows, companies.length + omitted.companies),
   };
 }
 
@@ -534,35 +535,27 @@ function sampleSection({ findings }: Report): Section | null {
 }
 
 /** Lists that are not complete; lists of a model that ended in the same way are one row. */
-function listSection({ completeness }: Report): Section {
-  const open = completeness.filter(({ state }) => state !== 'complete');
-  const groups = groupBy(open, (list) =>
-    JSON.stringify([list.generation, list.model, list.region, list.state, list.endReason]),
-  );
-  const rows = [...groups.values()].slice(0, MAX_ROWS).map((lists) => {
-    const [first] = lists;
-    if (first === undefined) return [];
-    const name = lists.length === 1 ? nameOfStream(first) : nameOfStream({ ...first, companyId: null });
-    const counts = lists.map(({ totalCountLast }) => totalCountLast).filter((count) => count !== null);
-    return [
-      name,
-      groupDigits(lists.length),
-      groupDigits(lists.reduce((total, { uniqueRecords }) => total + uniqueRecords, 0)),
-      counts.length < lists.length ? '–' : groupDigits(sum(counts)),
-      first.state === 'running' && first.pages === 0 ? 'not started' : first.state,
-      first.endReason ?? '–',
-    ];
-  });
+function listSection({ lists }: Report): Section | null {
+  const open = lists.filter(({ state }) => state !== 'complete');
+  if (open.length === 0) return null;
+  const rows = open
+    .slice(0, MAX_ROWS)
+    .map((group) => [
+      nameOfStream(group),
+      groupDigits(group.lists),
+      groupDigits(group.records),
+      group.counted === null ? '–' : groupDigits(group.counted),
+      shownState(group.state, group.pages > 0),
+      group.endReason ?? '–',
+    ]);
   const columns = [
     ...texts('List'),
     ...numbers('Lists', 'Records', 'Counted'),
     ...texts('State', 'Ended by'),
   ];
-  const complete = completeness.length - open.length;
   return {
-    ...section('lists', 'Lists'),
-    texts: [`${groupDigits(complete)} of ${countOf(completeness.length, 'list')} read completely.`],
-    ...(rows.length === 0 ? {} : { table: tableOf(columns, rows, groups.size) }),
+    ...section('lists', 'Lists that were not read completely'),
+    table: tableOf(columns, rows, open.length),
   };
 }
 
@@ -573,32 +566,32 @@ function limitationSection({ cannotSee }: Report): Section {
   };
 }
 
-function evidenceSection({ evidence, tool, generatedAt, findings }: Report): Section {
-  const { remap, conservation: all, oldestReadAt } = evidence;
+function evidenceSection({ evidence, tool, generatedAt, findings, lists }: Report): Section {
+  const { remap, conservation, oldestReadAt } = evidence;
+  const count = (rows: Report['lists']) => sumOf(rows, (group) => group.lists);
+  const complete = count(lists.filter(({ state }) => state === 'complete'));
   const rows = [
     ['Generated', `${formatTime(generatedAt)} by ${tool.name} ${tool.version}`],
     ['Database', evidence.database],
+    ['Lists', `${groupDigits(complete)} of ${groupDigits(count(lists))} read completely`],
     ['Oldest list', oldestReadAt === null ? 'nothing read yet' : `read ${formatTime(oldestReadAt)}`],
-    [
-      'Remap',
-      remap === null ? 'none' : `built ${formatTime(remap.builtAt)}, ${groupDigits(remap.rows)} rows`,
-    ],
-    ['SHA-256', remap === null ? '–' : remap.sha256],
-    ['V3 ids', `${groupDigits(all.v3Exported)} exported, ${groupDigits(all.v3Rows)} in exactly one row`],
-    ['V4 ids', `${groupDigits(all.v4Exported)} exported, ${groupDigits(all.v4Seen)} in at least one row`],
+    ...(remap === null
+      ? [['Remap', 'none']]
+      : [
+          ['Remap', `built ${formatTime(remap.builtAt)}, ${groupDigits(remap.rows)} rows`],
+          ['SHA-256', remap.sha256],
+        ]),
+    ...(conservation === null ? [] : describeConservation(conservation)),
     ['Findings', `${groupDigits(findings.total)} ids; all of them: ${findings.fullList}`],
   ];
-  return { ...section('evidence', 'Evidence'), table: tableOf(texts('What', 'Value'), rows) };
+  return { ...section('evidence', 'Evidence', true), table: tableOf(texts('What', 'Value'), rows) };
 }
 
-/** What the export fixed: hosts, prefix, models and filters. */
-function settingSection({ evidence }: Report): Section | null {
-  const rows = Object.entries(evidence.fingerprint);
-  if (rows.length === 0) return null;
-  return {
-    ...section('settings', 'Settings of the export', true),
-    table: tableOf(texts('Setting', 'Value'), rows),
-  };
+function describeConservation(all: NonNullable<Report['evidence']['conservation']>): string[][] {
+  return [
+    ['V3 ids', `${groupDigits(all.v3Exported)} exported, ${groupDigits(all.v3Rows)} in exactly one row`],
+    ['V4 ids', `${groupDigits(all.v4Exported)} exported, ${groupDigits(all.v4Seen)} in at least one row`],
+  ];
 }
 
 function section(id: string, title: string, isDetail = false): Section {
@@ -619,8 +612,4 @@ function texts(...titles: readonly string[]): DocumentColumn[] {
 
 function numbers(...titles: readonly string[]): DocumentColumn[] {
   return titles.map((title) => ({ title, numeric: true }));
-}
-
-function sum(counts: Readonly<Record<string, number>> | readonly number[]): number {
-  return Object.values(counts).reduce((all, count) => all + count, 0);
 }

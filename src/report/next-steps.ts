@@ -1,3 +1,4 @@
+import type { ReportLimit } from '../domain.js';
 import { describeOutcome, outcomeKey } from '../reasons.js';
 import type { Report } from './report-schema.js';
 
@@ -65,26 +66,31 @@ export function titleOfKey(key: string): string {
   return title === '' ? key : title;
 }
 
-/** What changes the verdict about findings of a `status/reason` or a counter that a limit refuses. */
-export function actionFor(fullKey: string, windows: Report['windows']): string {
+/**
+ * What changes the verdict about findings of a `status/reason` or a counter that a limit refuses.
+ *
+ * @param model whose limit refuses them; null: a limit of all models
+ */
+export function actionFor(fullKey: string, windows: Report['windows'], model: string | null): string {
   const [status = '', reason = null] = fullKey.split('/');
   const key = outcomeKey(status, reason);
   const isDoubtful = windows.some(({ doubtful, source }) => doubtful > 0 || source === 'unknown');
   if (key === 'unmatched/unexplained' && isDoubtful) return SET_BACKFILL;
-  if (key.startsWith('deleted')) return ACCEPT;
-  return describeKey(key).action;
+  const action = key.startsWith('deleted') ? ACCEPT : describeKey(key).action;
+  return model === null ? action : action.replace('"limits"', `"limits": {"models": {"${model}": …}}`);
 }
 
 /** The line `Next:`: the step of the first blocker, else of the biggest obstacle. */
 export function nextStep(
-  blockers: Report['blockers'],
-  obstacles: readonly { readonly key: string }[],
+  [blocker]: Report['blockers'],
+  [obstacle]: readonly { readonly key: string; readonly limit: Pick<ReportLimit, 'model'> }[],
   windows: Report['windows'],
 ): string {
-  const [blocker] = blockers;
-  if (blocker !== undefined) {
-    return blocker.next.startsWith('svc-migrate ') ? `Run \`${blocker.next}\`.` : blocker.next;
-  }
-  const [first] = obstacles;
-  return first === undefined ? PASSED : actionFor(first.key, windows);
+  if (blocker !== undefined) return stepOf(blocker);
+  return obstacle === undefined ? PASSED : actionFor(obstacle.key, windows, obstacle.limit.model);
+}
+
+/** What ends a blocker, as a sentence. */
+export function stepOf({ next }: Report['blockers'][number]): string {
+  return next.startsWith('svc-migrate ') ? `Run \`${next}\`.` : next;
 }

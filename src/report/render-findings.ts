@@ -1,7 +1,8 @@
-import { isAccepted, type Limits } from '../limits.js';
+import { isAccepted, type Limits, limitOf } from '../limits.js';
 import { outcomeKey, rankOfKey } from '../reasons.js';
 import type { FindingCount } from '../store/findings.js';
 import type { RemapRow } from '../store/remap.js';
+import { at } from '../text/at.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { groupBy } from '../text/rows.js';
@@ -55,12 +56,12 @@ export function renderFindings({ rows, counts, windows, limits, width }: ShownFi
 
 /** The step for what is most among the findings that no limit accepts. */
 function nextFor(counts: readonly FindingCount[], windows: Report['windows'], limits: Limits): string {
-  const refused = groupBy(
-    counts.filter((row) => !isAccepted(limits, row)),
-    ({ status, reason }) => outcomeKey(status, reason),
-  );
-  const [most] = [...refused].sort(([, a], [, b]) => sum(b) - sum(a));
-  return most === undefined ? ALL_ACCEPTED : actionFor(most[0], windows);
+  const refused = counts.filter((row) => !isAccepted(limits, row));
+  const byKey = groupBy(refused, ({ status, reason }) => outcomeKey(status, reason));
+  const [most] = [...byKey].sort(([, a], [, b]) => sum(b) - sum(a));
+  if (most === undefined) return ALL_ACCEPTED;
+  const [key, rows] = most;
+  return actionFor(key, windows, limitOf(limits, at(rows, 0)).model);
 }
 
 const ALL_ACCEPTED = 'Nothing to decide: limits and decisions accept all of them.';

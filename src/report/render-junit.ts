@@ -28,6 +28,7 @@ export function* renderJunit(report: Report): Generator<string> {
     ...blockerCases(report),
     ...report.gate.limits.map((limit) => limitCase(limit, report.windows)),
     ...report.completeness.map((stream) => streamCase(stream, report.next)),
+    ...omittedCases(report.omitted.completeness),
   ];
   const time = `timestamp="${report.generatedAt.slice(0, 19)}" hostname="localhost" time="0"`;
   yield '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n';
@@ -63,9 +64,14 @@ function limitCase(limit: ReportLimit, windows: Report['windows']): Case {
     return `${model}: ${groupDigits(count)}${ids}, ${titleOfKey(key)} (${key})`;
   });
   const keys = limit.contributors.length === 0 ? [limit.name] : limit.contributors.map(({ key }) => key);
-  const actions = [...new Set(keys.map((key) => actionFor(key, windows)))];
+  const actions = [...new Set(keys.map((key) => actionFor(key, windows, limit.model)))];
   const lines = [...(limit.detail === null ? [] : [limit.detail]), ...rows, ...actions];
   return { ...head, kind: 'failure', type: 'limit', message: describeLimit(limit), text: lines.join('\n') };
+}
+
+function omittedCases(count: number): Case[] {
+  if (count === 0) return [];
+  return [{ suite: ALL_MODELS, name: `${groupDigits(count)} more lists: see the table stream`, ...PASS }];
 }
 
 /** `V3 line item` */

@@ -1,6 +1,7 @@
-import { isUnfinished, STREAM_STATES, shownState } from '../domain.js';
+import { type Generation, isUnfinished, STREAM_STATES, shownState } from '../domain.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatBytes, formatTime, groupDigits } from '../text/numbers.js';
+import { sumOf } from '../text/rows.js';
 import { wrapText } from '../text/wrap.js';
 import { nameOfStream } from './cannot-see.js';
 import { buildDocument } from './document.js';
@@ -17,19 +18,19 @@ interface ShownStatus {
 
 /** The state of the database for a terminal: lists, what is unfinished, the remap, and what `check` would say. */
 export function renderStatus({ report, database, width, verbose }: ShownStatus): string {
-  const { completeness, evidence } = report;
+  const { completeness, evidence, lists } = report;
   const { title, lead, next } = buildDocument(report);
   const unfinished = completeness.filter(isUnfinished);
   const shown = verbose ? unfinished : unfinished.slice(0, MAX_UNFINISHED);
-  const more = unfinished.length - shown.length;
+  const more = sumOf(lists.filter(isUnfinished), (group) => group.lists) - shown.length;
   const age =
     evidence.oldestReadAt === null
       ? []
       : [`Oldest list: read ${formatTime(evidence.oldestReadAt)}, ${evidence.ageHours ?? 0} h ago`];
   const lines = [
     `Database: ${database.file} (${formatBytes(database.bytes)})`,
-    describeLists(completeness, 'v3'),
-    describeLists(completeness, 'v4'),
+    describeLists(lists, 'v3'),
+    describeLists(lists, 'v4'),
     ...age,
     ...(unfinished.length === 0 ? [] : ['Unfinished:']),
     ...shown.map((list) => `  ${describeList(list)}`),
@@ -46,20 +47,20 @@ function wrapLine(line: string, width: number): string {
   return wrapText(line.trimStart(), width, indent).join('\n');
 }
 
-function describeLists(completeness: readonly ReportStream[], generation: 'v3' | 'v4'): string {
-  const lists = completeness.filter((list) => list.generation === generation);
+function describeLists(all: Report['lists'], generation: Generation): string {
+  const groups = all.filter((group) => group.generation === generation);
   const name = generation.toUpperCase();
-  if (lists.length === 0) return `${name}: not exported yet`;
-  const states = STREAM_STATES.map((state) => ({
+  if (groups.length === 0) return `${name}: not exported yet`;
+  const count = (rows: Report['lists']) => sumOf(rows, ({ lists }) => lists);
+  const named = STREAM_STATES.map((state) => ({
     state,
-    count: lists.filter((list) => list.state === state).length,
-  }));
-  const named = states
-    .filter(({ count }) => count > 0)
-    .map(({ state, count }) => `${groupDigits(count)} ${state}`);
-  const records = lists.reduce((all, { uniqueRecords }) => all + uniqueRecords, 0);
-  const rejected = lists.reduce((all, list) => all + list.rejected, 0);
-  return `${name}: ${countOf(lists.length, 'list')} (${named.join(', ')}), ${countOf(records, 'record')}${rejected === 0 ? '' : `, ${groupDigits(rejected)} rejected`}`;
+    lists: count(groups.filter((group) => group.state === state)),
+  }))
+    .filter(({ lists }) => lists > 0)
+    .map(({ state, lists }) => `${groupDigits(lists)} ${state}`);
+  const records = sumOf(groups, (group) => group.records);
+  const rejected = sumOf(groups, (group) => group.rejected);
+  return `${name}: ${countOf(count(groups), 'list')} (${named.join(', ')}), ${countOf(records, 'record')}${rejected === 0 ? '' : `, ${groupDigits(rejected)} rejected`}`;
 }
 
 function describeList(list: ReportStream): string {

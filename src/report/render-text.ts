@@ -12,7 +12,7 @@ export interface TextStyle {
   readonly verbose: boolean;
 }
 
-const MAX_ROWS = 20;
+const MAX_ROWS = 10;
 
 const CODES = { bold: '1', red: '1;31', green: '1;32', yellow: '1;33' } as const;
 const TONES = { pass: 'green', fail: 'red', incomplete: 'yellow', not_ready: 'yellow' } as const;
@@ -27,6 +27,7 @@ export function renderText(report: ReportDocument, style: TextStyle): string {
       ...paint([report.title], TONES[report.outcome], style),
       ...report.lead.flatMap((text) => wrap(text, style)),
       ...report.warnings.flatMap((text) => paint(wrap(`Warning: ${text}`, style), 'yellow', style)),
+      ...nextLines(report, style),
     ],
     ...shown.map((section) => renderSection(section, style)),
     style.verbose || details.length === 0 ? [] : wrap(`With --verbose: ${names}.`, style),
@@ -38,11 +39,13 @@ export function renderText(report: ReportDocument, style: TextStyle): string {
     .join('\n\n')}\n`;
 }
 
-function renderEnd({ title, outcome, lead, next }: ReportDocument, style: TextStyle): string[] {
-  return [
-    ...paint(wrap(`${title}: ${lead[0]}`, style), TONES[outcome], style),
-    ...paint(wrap(`Next: ${next}`, style), 'bold', style),
-  ];
+function renderEnd(report: ReportDocument, style: TextStyle): string[] {
+  const { title, outcome, lead } = report;
+  return [...paint(wrap(`${title}: ${lead[0]}`, style), TONES[outcome], style), ...nextLines(report, style)];
+}
+
+function nextLines({ next }: ReportDocument, style: TextStyle): string[] {
+  return paint(wrap(`Next: ${next}`, style), 'bold', style);
 }
 
 function renderSection({ title, texts, table, items = [] }: Section, style: TextStyle): string[] {

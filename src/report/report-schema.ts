@@ -40,8 +40,7 @@ const counts = {
 
 const idCounts = z.strictObject({
   records: count,
-  theirLineItems: count.describe('Line items that are findings because their records are.'),
-  otherLineItems: count.describe('Line items of records that have their twin.'),
+  lineItems: count,
 });
 
 const reasonCounts = z.strictObject({
@@ -72,7 +71,6 @@ const stream = z.strictObject({
   generation: z.enum(['v3', 'v4']),
   region: z.string(),
   model: z.string(),
-  v4Model: z.string().nullable(),
   companyId: nullableId,
   state: z.enum(STREAM_STATES),
   endReason: z.string().nullable(),
@@ -148,17 +146,28 @@ const month = z.strictObject({
 });
 
 const timeline = z.strictObject({
-  window: z.strictObject({
-    since: time.nullable().describe("The start of V4's history; null if it is not configured."),
-    source: z.enum(['configured', 'inferred_per_company']),
-    earliest: time.nullable().describe('The earliest start of any model and company.'),
-    latest: time.nullable().describe('The latest start of any model and company.'),
-  }),
   months: z.array(month),
   earlier: month.nullable().describe('All months before the first shown.'),
   later: month.nullable().describe('All months after the last shown.'),
   undated: count.describe('V3 records without a readable date.'),
 });
+
+const listGroup = z.strictObject({
+  generation: z.enum(['v3', 'v4']),
+  region: z.string(),
+  model: z.string(),
+  state: z.enum(STREAM_STATES),
+  endReason: z.string().nullable(),
+  lists: count,
+  pages: count,
+  records: count,
+  rejected: count,
+  counted: z.int().nullable().describe('What the service counts; null if it did not count one of the lists.'),
+});
+
+const omitted = z
+  .strictObject({ companies: count, ambiguousCompanies: count, completeness: count, fullSync: count })
+  .describe('Rows of these arrays that are only in the database: each array has at most 10,000, worst first.');
 
 const decisions = z.strictObject({
   file: z.string(),
@@ -182,7 +191,7 @@ const decisions = z.strictObject({
         text: z.string(),
       }),
     )
-    .describe('Decisions that changed nothing, stale ones first; at most 1,000.'),
+    .describe('Decisions that changed nothing, stale ones first; at most 10,000.'),
 });
 
 /** The JSON report. Counts are numbers, ids are strings of digits. */
@@ -202,15 +211,17 @@ export const reportSchema = z
     gate: z.strictObject({ pass: z.boolean(), limits: z.array(limit) }),
     totals: z.strictObject(counts),
     models: z.array(z.strictObject({ model: z.string(), v4Model: z.string().nullable(), ...counts })),
-    companies: z.array(
-      z.strictObject({
-        region: z.string().nullable(),
-        v3CompanyId: nullableId,
-        v4CompanyId: nullableId,
-        matchedBy: z.enum(COMPANY_MATCHES).nullable(),
-        ...counts,
-      }),
-    ),
+    companies: z
+      .array(
+        z.strictObject({
+          region: z.string().nullable(),
+          v3CompanyId: nullableId,
+          v4CompanyId: nullableId,
+          matchedBy: z.enum(COMPANY_MATCHES),
+          ...counts,
+        }),
+      )
+      .describe('Most findings first.'),
     ambiguousCompanies: z
       .array(
         z.strictObject({
@@ -230,8 +241,12 @@ export const reportSchema = z
       ),
     reasons: z.array(reasonCounts).describe('The findings by reason.'),
     windows: z.array(window).describe("The start of V4's history, by model."),
-    completeness: z.array(stream).describe("Every list; V4's company list is core/companies."),
-    fullSync: z.array(fullSync).describe('What to ask the operator for.'),
+    lists: z.array(listGroup).describe('The lists of each model and region that ended in the same way.'),
+    completeness: z
+      .array(stream)
+      .describe("Every list, unfinished ones first; V4's company list is core/companies."),
+    fullSync: z.array(fullSync).describe('What to ask the operator for; most records first.'),
+    omitted,
     findings: z.strictObject({
       total: count,
       samples: z.array(findingSchema),
@@ -247,7 +262,6 @@ export const reportSchema = z
       oldestReadAt: time.nullable(),
       newestReadAt: time.nullable(),
       ageHours: count.nullable().describe('Whole hours from oldestReadAt to generatedAt.'),
-      fingerprint: z.record(z.string(), z.string()),
       remap: z
         .strictObject({
           sha256: z.string(),
@@ -263,11 +277,9 @@ export const reportSchema = z
           v3Rows: count,
           v4Exported: count,
           v4Seen: count.describe('Distinct V4 ids in rows of remap.'),
-          holds: z.boolean().nullable(),
         })
-        .describe(
-          'Whether every exported V3 id is in exactly one row and every V4 id in at least one; null: there is no remap.',
-        ),
+        .nullable()
+        .describe('Every exported V3 id is in exactly one row, every V4 id in at least one; null: no remap.'),
     }),
   })
   .meta({ title: 'svc-migrate report' });

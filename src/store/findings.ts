@@ -1,6 +1,5 @@
 import type { Generation } from '../domain.js';
 import { outcomeKey, type Status } from '../reasons.js';
-import { must } from '../text/at.js';
 import { type RemapRow, type Scope, type ScopeParams, scopeParams } from './remap.js';
 import { GROUP_SCOPE } from './report-rows.js';
 import type { Db } from './sqlite.js';
@@ -69,30 +68,26 @@ export function readFirstFindings(
   limit: number,
   withParents: boolean,
 ): RemapRow[] {
-  const kinds = new Map<bigint, string>();
-  const wanted = new Map<string, number>();
-  const groups = db
-    .prepare<[FilterParams], { id: bigint; status: Status; reason: string; count: bigint }>(
-      `select id, status, reason, count from remap_group as g where ${WANTED}`,
-    )
-    .all(filterParams(filter));
-  for (const { id, status, reason, count } of groups) {
-    if (!withParents && reason.startsWith('parent_')) continue;
-    const kind = outcomeKey(status, reason);
-    kinds.set(id, kind);
-    wanted.set(kind, Math.min(limit, (wanted.get(kind) ?? 0) + Number(count)));
+  const missing = new Map<string, number>();
+  const isShown = ({ reason }: { readonly reason: string }) => withParents || !reason.startsWith('parent_');
+  for (const { status, reason, rows } of countFindings(db, filter).filter(isShown)) {
+    const key = outcomeKey(status, reason);
+    missing.set(key, Math.min(limit, (missing.get(key) ?? 0) + Number(rows)));
   }
+  let open = [...missing.values()].reduce((sum, rows) => sum + rows, 0);
   const ids: bigint[] = [];
-  let open = [...wanted.values()].reduce((sum, rows) => sum + rows, 0);
   if (open === 0) return [];
-  const rows = db.prepare<[], { id: bigint; group_id: bigint }>(
-    'select id, group_id from remap_row order by id',
+  const rows = db.prepare<[FilterParams], { id: bigint; status: Status; reason: string }>(
+    `select r.id, g.status, g.reason
+     from remap_row as r cross join remap_group as g on g.id = r.group_id
+     where ${WANTED}
+     order by r.id`,
   );
-  for (const { id, group_id } of rows.iterate()) {
-    const kind = kinds.get(group_id);
-    const missing = kind === undefined ? 0 : must(wanted.get(kind));
-    if (kind === undefined || missing === 0) continue;
-    wanted.set(kind, missing - 1);
+  for (const { id, status, reason } of rows.iterate(filterParams(filter))) {
+    const key = outcomeKey(status, reason);
+    const wanted = missing.get(key) ?? 0;
+    if (wanted === 0 || !isShown({ reason })) continue;
+    missing.set(key, wanted - 1);
     ids.push(id);
     open -= 1;
     if (open === 0) break;
@@ -152,6 +147,9 @@ export interface StoredRecord {
   /** ms since 1970. */
   readonly latestMs: bigint | null;
   readonly createdMs: bigint | null;
+  /** The page that holds it; null with `payload: "ids"`. */
+  readonly encoding: string | null;
+  readonly body: Uint8Array | null;
 }
 
 export interface RecordPlace {
@@ -167,8 +165,9 @@ export interface RecordPlace {
 export function prepareFindStored(db: Db): (place: RecordPlace) => StoredRecord | undefined {
   const statement = db.prepare<[RecordPlace], StoredRecord>(
     `select r.svc_id as svcId, r.platform_id as platformId, r.unique_id as uniqueId, r.deleted, r.latest_ms as latestMs,
-       r.created_ms as createdMs
+       r.created_ms as createdMs, p.encoding, p.body
      from stream as s cross join record as r on r.stream_id = s.id and r.svc_id = @svcId
+       left join page as p on p.id = r.page_id
      where s.generation = @generation and s.region = @region and s.model = @model and r.company_id = @companyId`,
   );
   return (place) => statement.get(place);
@@ -191,4 +190,18 @@ interface TwinPlace {
   readonly model: string;
   readonly path: string;
   readonly svcId: bigint;
+}
+
+/** Makes the function that finds the V3 company that a V4 company is paired with. */
+export function prepareFindV3Company(
+  db: Db,
+): (v4CompanyId: bigint | null) => { readonly region: string; readonly v3CompanyId: bigint } | undefined {
+  const rows = db
+    .prepare<[], { region: string; v3CompanyId: bigint; v4CompanyId: bigint }>(
+      `select region, v3_company_id as v3CompanyId, v4_company_id as v4CompanyId
+       from company where v3_company_id is not null and v4_company_id is not null`,
+    )
+    .all();
+  const byV4 = new Map(rows.map((row) => [row.v4CompanyId, row]));
+  return (v4CompanyId) => (v4CompanyId === null ? undefined : byV4.get(v4CompanyId));
 }

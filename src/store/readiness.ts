@@ -1,9 +1,9 @@
 import { type Config, digestInputFiles } from '../config/config.js';
-import { type Blocker, type Generation, type StreamState, shownState } from '../domain.js';
+import { type Blocker, GENERATIONS, type Generation, type StreamState, shownState } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { countOf } from '../text/numbers.js';
 import { readExportSeq } from './meta.js';
-import { type RemapRun, readRemapRun, type Scope } from './remap.js';
+import { readRemapRun, type Scope } from './remap.js';
 import type { Db } from './sqlite.js';
 
 /** A list that should be read: of a V3 region and model, or of a V4 company and model. */
@@ -13,46 +13,42 @@ export interface PlannedList {
   readonly companyId: bigint | null;
 }
 
-export interface UnfinishedList extends PlannedList {
-  readonly state: StreamState;
+/** `state`: null if the list has no row yet. */
+interface OpenList extends PlannedList {
+  readonly generation: Generation;
+  readonly state: StreamState | null;
   readonly endReason: string | null;
   readonly pages: bigint;
 }
 
-export interface Lists<T> {
-  readonly count: number;
-  readonly first: readonly T[];
-}
-
-/** The facts that decide whether the data are complete and the remap is current. */
-export interface Readiness {
-  readonly isBegun: Readonly<Record<Generation, boolean>>;
-  /** Planned lists that have no row yet. */
-  readonly missing: Readonly<Record<Generation, Lists<PlannedList>>>;
-  readonly unfinished: Readonly<Record<Generation, Lists<UnfinishedList>>>;
-  readonly run: RemapRun | null;
-  /** What changed since the remap was built, in words. */
-  readonly changes: readonly string[];
-}
-
 const MAX_NAMED_LISTS = 3;
 
-/** @throws SvcError `corrupt_database` */
-export function readReadiness(db: Db, config: Config, scope: Scope = {}): Readiness {
-  const params = readinessParams(config, scope);
-  return {
-    isBegun: { v3: isBegun(db, 'v3'), v4: isBegun(db, 'v4') },
-    missing: {
-      v3: limited(db.prepare<[object], PlannedList>(MISSING_IN_V3).all(params)),
-      v4: limited(db.prepare<[object], PlannedList>(MISSING_IN_V4).all(params)),
-    },
-    unfinished: {
-      v3: limited(db.prepare<[object], UnfinishedList>(UNFINISHED).all({ ...params, generation: 'v3' })),
-      v4: limited(db.prepare<[object], UnfinishedList>(UNFINISHED).all({ ...params, generation: 'v4' })),
-    },
-    run: readRemapRun(db),
-    changes: readStaleness(db, config),
-  };
+/**
+ * Why the data are incomplete; empty if every planned list was read and the remap is current.
+ *
+ * @throws SvcError `corrupt_database`
+ */
+export function findIncomplete(db: Db, config: Config, scope: Scope = {}): Blocker[] {
+  const open = findOpenLists(db, config, scope);
+  if (readRemapRun(db) === null) {
+    const text = 'There is no remap yet.';
+    return [...open, { code: 'remap_missing', outcome: 'incomplete', text, next: 'svc-migrate remap' }];
+  }
+  const changes = readStaleness(db, config);
+  if (changes.length === 0) return open;
+  const text = `Changed since the remap was built: ${changes.join(', ')}.`;
+  return [...open, { code: 'remap_stale', outcome: 'incomplete', text, next: 'svc-migrate remap' }];
+}
+
+/** Which planned lists were not read in full. */
+export function findOpenLists(db: Db, config: Config, scope: Scope = {}): Blocker[] {
+  const lists = db.prepare<[object], OpenList>(OPEN_LISTS).all(readinessParams(config, scope));
+  const select = (generation: Generation, isMissing: boolean) =>
+    lists.filter((list) => list.generation === generation && (list.state === null) === isMissing);
+  return [
+    ...GENERATIONS.flatMap((generation) => describeMissing(db, generation, select(generation, true))),
+    ...GENERATIONS.flatMap((generation) => describeUnfinished(generation, select(generation, false))),
+  ];
 }
 
 interface ReadinessParams {
@@ -72,142 +68,99 @@ function readinessParams({ models, v3 }: Config, scope: Scope): ReadinessParams 
   };
 }
 
-const MISSING_IN_V3 = `
-  select region.value as region, model.value as model, null as companyId
+/** Planned lists without a row, and lists that were not read to their end. V4's list of companies is in every scope. */
+const OPEN_LISTS = `
+  with v4_scope(company_id) as (
+    select v4_company_id from company
+    where ifnull(v3_company_id, v4_company_id) in (select value from json_each(@companies)))
+  select 'v3' as generation, region.value as region, model.value as model, null as companyId, null as state,
+    null as endReason, 0 as pages
   from json_each(@regions) as region cross join json_each(@models) as model
   where not exists (
     select 1 from stream as s
-    where s.generation = 'v3' and s.region = cast(region.value as text) and s.model = cast(model.value as text))`;
-
-const MISSING_IN_V4 = `
-  select '' as region, model.value as model, c.company_id as companyId
+    where s.generation = 'v3' and s.region = cast(region.value as text) and s.model = cast(model.value as text))
+  union all
+  select 'v4', '', model.value, c.company_id, null, null, 0
   from v4_company as c cross join json_each(@inV4) as model
   where not exists (
       select 1 from stream as s
       where s.generation = 'v4' and s.region = '' and s.model = cast(model.value as text)
         and ifnull(s.company_id, 'all') = +c.company_id)
-    and (@companies is null or c.company_id in (
-      select v4_company_id from company
-      where ifnull(v3_company_id, v4_company_id) in (select value from json_each(@companies))))
-  order by c.company_id, model.key`;
-
-/** V4's list of companies is in every scope. */
-const UNFINISHED = `
-  select region, model, company_id as companyId, state, end_reason as endReason, pages
+    and (@companies is null or c.company_id in (select company_id from v4_scope))
+  union all
+  select generation, region, model, company_id, state, end_reason, pages
   from stream
-  where generation = @generation and state in ('running', 'failed')
+  where state in ('running', 'failed')
     and (model = 'core/companies' or model in (select value from json_each(@models)))
     and (@companies is null or company_id is null
-      or iif(generation = 'v3', company_id in (select value from json_each(@companies)), company_id in (
-        select v4_company_id from company
-        where ifnull(v3_company_id, v4_company_id) in (select value from json_each(@companies)))))
-  order by region, model, company_id`;
+      or iif(generation = 'v3', company_id in (select value from json_each(@companies)),
+        company_id in (select company_id from v4_scope)))
+  order by 1, 2, 3, 4`;
 
-function limited<T>(lists: readonly T[]): Lists<T> {
-  return { count: lists.length, first: lists.slice(0, 20) };
-}
-
-function isBegun(db: Db, generation: Generation): boolean {
-  return db.prepare('select 1 from stream where generation = ? limit 1').get(generation) !== undefined;
-}
-
-/** Why the data are incomplete; empty if every planned list was read and the remap is current. */
-export function findIncomplete(facts: Readiness): Blocker[] {
-  return [...findOpenLists(facts), remapBlocker(facts)].filter((blocker) => blocker !== null);
-}
-
-/** Which planned lists were not read in full. */
-export function findOpenLists(facts: Readiness): Blocker[] {
-  const blockers = [
-    missingLists(facts, 'v3'),
-    missingLists(facts, 'v4'),
-    unfinishedLists(facts, 'v3'),
-    unfinishedLists(facts, 'v4'),
-  ];
-  return blockers.filter((blocker) => blocker !== null);
-}
-
-function missingLists({ isBegun, missing }: Readiness, generation: Generation): Blocker | null {
-  const { count, first } = missing[generation];
-  if (count === 0 && isBegun[generation]) return null;
+function describeMissing(db: Db, generation: Generation, missing: readonly OpenList[]): Blocker[] {
+  const isBegun =
+    db.prepare('select 1 from stream where generation = ? limit 1').get(generation) !== undefined;
+  if (missing.length === 0 && isBegun) return [];
   const name = generation.toUpperCase();
-  const text = isBegun[generation]
-    ? `${countOf(count, `${name} list`)} not started: ${firstFew(first.map(nameOfList), count)}.`
+  const text = isBegun
+    ? `${countOf(missing.length, `${name} list`)} not started: ${firstFew(missing.map(nameOfList))}.`
     : `${name} was not exported yet.`;
-  return { code: `${generation}_not_exported`, outcome: 'incomplete', text, next: 'svc-migrate run' };
+  return [{ code: `${generation}_not_exported`, outcome: 'incomplete', text, next: 'svc-migrate run' }];
 }
 
-function unfinishedLists({ unfinished }: Readiness, generation: Generation): Blocker | null {
-  const { count, first } = unfinished[generation];
-  if (count === 0) return null;
-  const names = first.map(
-    (list) => `${nameOfList(list)} (${list.endReason ?? shownState(list.state, list.pages > 0n)})`,
+function describeUnfinished(generation: Generation, lists: readonly OpenList[]): Blocker[] {
+  if (lists.length === 0) return [];
+  const names = lists.map(
+    (list) =>
+      `${nameOfList(list)} (${list.endReason ?? shownState(list.state ?? 'running', list.pages > 0n)})`,
   );
-  const isRefused = first.every(({ endReason }) => endReason === 'http_status');
-  return {
-    code: 'stream_unfinished',
-    outcome: 'incomplete',
-    text: `${countOf(count, `${generation.toUpperCase()} list`)} not read to the end: ${firstFew(names, count)}.`,
-    next: isRefused ? 'svc-migrate doctor' : 'svc-migrate run',
-  };
+  const text = `${countOf(lists.length, `${generation.toUpperCase()} list`)} not read to the end: ${firstFew(names)}.`;
+  const isRefused = lists.every(({ endReason }) => endReason === 'http_status');
+  const next = isRefused ? 'svc-migrate doctor' : 'svc-migrate run';
+  return [{ code: 'stream_unfinished', outcome: 'incomplete', text, next }];
 }
 
 export function nameOfList({ region, model, companyId }: PlannedList): string {
   return `${model}${region === '' ? '' : ` in ${region}`}${companyId === null ? '' : `, company ${companyId}`}`;
 }
 
-function firstFew(names: readonly string[], count: number): string {
+function firstFew(names: readonly string[]): string {
   const shown = names.slice(0, MAX_NAMED_LISTS).join('; ');
-  return count > MAX_NAMED_LISTS ? `${shown}; ${countOf(count - MAX_NAMED_LISTS, 'more', 'more')}` : shown;
-}
-
-function remapBlocker({ run, changes }: Readiness): Blocker | null {
-  if (run === null) {
-    const text = 'There is no remap yet.';
-    return { code: 'remap_missing', outcome: 'incomplete', text, next: 'svc-migrate remap' };
-  }
-  if (changes.length === 0) return null;
-  const text = `Changed since the remap was built: ${changes.join(', ')}.`;
-  return { code: 'remap_stale', outcome: 'incomplete', text, next: 'svc-migrate remap' };
+  const more = names.length - MAX_NAMED_LISTS;
+  return more > 0 ? `${shown}; ${countOf(more, 'more', 'more')}` : shown;
 }
 
 export function findNotReady(db: Db, config: Config, scope: Scope = {}): Blocker[] {
   const params = readinessParams(config, scope);
-  const holds = (sql: string) => db.prepare(sql).get(params) !== undefined;
-  if (!holds(LIVE_IN_V3)) {
-    const text = isMisnamed(db, 'v3')
-      ? 'V3 answered 404 to every configured list: the names of the models or the addresses are wrong.'
-      : 'V3 shows no live record. Check its addresses, the key and the company filters.';
-    return [notReady('no_v3_records', text, 'svc-migrate doctor')];
+  const holds = (sql: string, more = {}) => db.prepare(sql).get({ ...params, ...more }) !== undefined;
+  const notReady = (code: Blocker['code'], text: string, next = 'svc-migrate doctor'): Blocker[] => [
+    { code, outcome: 'not_ready', text, next },
+  ];
+  const misnamed = (name: string) =>
+    `${name} answered 404 to every configured list: the names of the models or the address are wrong.`;
+  if (!holds(LIVE_RECORD, { generation: 'v3' })) {
+    const text = 'V3 shows no live record. Check its addresses, the key and the company filters.';
+    return notReady('no_v3_records', isMisnamed(db, 'v3') ? misnamed('V3') : text);
   }
-  if (!holds(LIVE_IN_V4)) {
-    if (isMisnamed(db, 'v4')) {
-      const text =
-        'V4 answered 404 to every configured list: the names of the models or the address are wrong.';
-      return [notReady('no_v4_records', text, 'svc-migrate doctor')];
-    }
+  if (!holds(LIVE_RECORD, { generation: 'v4', companies: null })) {
+    if (isMisnamed(db, 'v4')) return notReady('no_v4_records', misnamed('V4'));
     if (!holds('select 1 from v4_company limit 1')) {
       const text = 'V4 lists no company. Ask the operator whether the connections were copied.';
-      return [notReady('no_v4_records', text, 'svc-migrate doctor')];
+      return notReady('no_v4_records', text);
     }
     const text = 'V4 shows no live record: its first sync has not started or has not finished.';
-    return [notReady('no_v4_records', text, 'svc-migrate run --wait')];
+    return notReady('no_v4_records', text, 'svc-migrate run --wait');
   }
   if (holds(SHARED_KEY)) return [];
   const text =
     'V3 and V4 share no platform_id in any model: these look like two different sets of companies. Check both addresses and keys.';
-  return [notReady('no_common_key', text, 'svc-migrate doctor')];
+  return notReady('no_common_key', text);
 }
 
-const LIVE_IN_V3 = `
+const LIVE_RECORD = `
   select 1 from stream as s cross join record as r on r.stream_id = s.id
-  where s.generation = 'v3' and s.model in (select value from json_each(@models)) and not r.deleted
+  where s.generation = @generation and s.model in (select value from json_each(@models)) and not r.deleted
     and (@companies is null or r.company_id in (select value from json_each(@companies)))
-  limit 1`;
-
-const LIVE_IN_V4 = `
-  select 1 from stream as s cross join record as r on r.stream_id = s.id
-  where s.generation = 'v4' and s.model in (select value from json_each(@models)) and not r.deleted
   limit 1`;
 
 /** Matched records share a key; only without any are all keys compared. */
@@ -232,10 +185,6 @@ function isMisnamed(db: Db, generation: Generation): boolean {
     .pluck()
     .all(generation);
   return states.length === 1 && states[0] === 'absent';
-}
-
-function notReady(code: Blocker['code'], text: string, next: string): Blocker {
-  return { code, outcome: 'not_ready', text, next };
 }
 
 /**

@@ -26,3 +26,19 @@ export function* inBatches<Row>(rows: Iterable<Row>, size: number): Generator<Ro
   }
   if (batch.length > 0) yield batch;
 }
+
+export function sumOf<Row>(rows: Iterable<Row>, numberOf: (row: Row) => number): number {
+  let sum = 0;
+  for (const row of rows) sum += numberOf(row);
+  return sum;
+}
+
+/** Sums by key, in the order in which the keys come up. */
+export function sumBy<Row, K>(
+  rows: Iterable<Row>,
+  keyOf: (row: Row) => K,
+  numberOf: (row: Row) => number,
+): Map<K, number> {
+  const groups = groupBy(rows, keyOf);
+  return new Map([...groups].map(([key, ofKey]) => [key, sumOf(ofKey, numberOf)]));
+}

@@ -7,13 +7,7 @@ import type { Config } from '../../src/config/config.js';
 import { digestInputFiles } from '../../src/config/config.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import { writeMeta } from '../../src/store/meta.js';
-import {
-  assertUsableRemap,
-  findIncomplete,
-  findNotReady,
-  readReadiness,
-  readStaleness,
-} from '../../src/store/readiness.js';
+import { assertUsableRemap, findIncomplete, findNotReady, readStaleness } from '../../src/store/readiness.js';
 import type { Db } from '../../src/store/sqlite.js';
 import { verifyRemap } from '../../src/store/verify-remap.js';
 import { configOf, INVOICES, modelOf, openExported, remapOf, things } from './exported.js';
@@ -108,7 +102,7 @@ describe('a remap is stale', () => {
     expect(codeOf(() => assertUsableRemap(db, CONFIG))).toBe('incomplete');
     build(db, CONFIG);
     writeMeta(db, 'export_seq', '7');
-    expect(findIncomplete(readReadiness(db, CONFIG)).map(({ code }) => code)).toEqual(['remap_stale']);
+    expect(findIncomplete(db, CONFIG).map(({ code }) => code)).toEqual(['remap_stale']);
     expect(codeOf(() => assertUsableRemap(db, CONFIG, { allowIncomplete: true }))).toBe('incomplete');
     expect(codeOf(() => assertUsableRemap(db, CONFIG, { allowStale: true }))).toBe('usable');
     close();
@@ -121,7 +115,7 @@ describe('a remap of lists that were not read in full', () => {
     expect(build(db, CONFIG).isComplete).toBe(false);
     expect(codeOf(() => assertUsableRemap(db, CONFIG))).toBe('incomplete');
     expect(codeOf(() => assertUsableRemap(db, CONFIG, { allowIncomplete: true }))).toBe('usable');
-    expect(findIncomplete(readReadiness(db, CONFIG)).map(({ code }) => code)).toEqual(['stream_unfinished']);
+    expect(findIncomplete(db, CONFIG).map(({ code }) => code)).toEqual(['stream_unfinished']);
     close();
   });
 });

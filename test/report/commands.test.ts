@@ -224,12 +224,14 @@ const OPEN: Scene = {
 };
 
 describe('findings', () => {
-  it('shows the first of each reason, and writes all as JSON lines', async () => {
+  it('shows the first of each reason, and writes all as one JSON document', async () => {
     await withScene(OPEN, async (test) => {
       const result = await runIn(findingsCommand, ['findings', '--limit', '1'], ioOf(test));
       expect(textOf(result)).toContain('5 of 7 findings shown');
-      const lines = [...(result.outputs?.['json']?.({ width: 80, color: false, verbose: false }) ?? [])];
-      expect(lines.map((line) => JSON.parse(line).v3_svc_id)).toEqual([
+      const chunks = [...(result.outputs?.['json']?.({ width: 80, color: false, verbose: false }) ?? [])];
+      const { findings, ...head } = JSON.parse(chunks.join(''));
+      expect(head).toMatchObject({ schemaVersion: 1, exitCode: 0, remap: { stale: false } });
+      expect(findings.map((row: { v3_svc_id: string | null }) => row.v3_svc_id)).toEqual([
         '10',
         null,
         null,

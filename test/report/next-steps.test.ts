@@ -14,7 +14,7 @@ describe('Next', () => {
     'says for %s what changes the verdict, never to look again',
     (key) => {
       const { title, meaning } = describeKey(key);
-      const action = actionFor(key, []);
+      const action = actionFor(key, [], null);
       expect([title, meaning, action].every((text) => text !== '')).toBe(true);
       expect(action).not.toMatch(/`svc-migrate (?:check|status|report|explain|findings)(?! --write)/);
       expect(action).toMatch(
@@ -30,9 +30,15 @@ describe('Next', () => {
       text: '',
       next: 'svc-migrate remap',
     } as const;
-    const obstacles = [{ key: 'rejected' }, { key: 'short' }];
+    const obstacles = [
+      { key: 'rejected', limit: { model: null } },
+      { key: 'short', limit: { model: null } },
+    ];
     expect(nextStep([blocker], obstacles, [])).toBe('Run `svc-migrate remap`.');
-    expect(nextStep([], obstacles, [])).toBe(actionFor('rejected', []));
+    expect(nextStep([], obstacles, [])).toBe(actionFor('rejected', [], null));
+    expect(nextStep([], [{ key: 'rejected', limit: { model: 'crm/stages' } }], [])).toContain(
+      '"limits": {"models": {"crm/stages": …}}',
+    );
     expect(nextStep([], [], [])).toContain('svc-migrate apply plan');
   });
 });

@@ -37,6 +37,8 @@ function reportOf(scene: Scene): Promise<Report> {
 const HOSTILE =
   '</td><script>alert(1)</script><img src=x onerror=alert(1)> "q" \'s\' & | `code` **bold** [x](http://evil.example) @team #1 =1+1 \u001b[31m \u0000 \u0007 \u202egnp.exe \u2066 \ufeff \ud800 ]]> <!-- --> __proto__\n# heading\r\n|---|';
 
+const HOSTILE_LIST = { model: HOSTILE, state: 'failed', endReason: HOSTILE } as const;
+
 /** A report whose every text from outside is hostile. */
 async function hostileReport(): Promise<Report> {
   const report = await reportOf(MIXED);
@@ -51,15 +53,11 @@ async function hostileReport(): Promise<Report> {
     models: report.models.map((model) => ({ ...model, model: HOSTILE })),
     companies: report.companies.map((company) => ({ ...company, region: HOSTILE })),
     blockers: [{ code: 'stream_unfinished', outcome: 'incomplete', text: HOSTILE, next: 'svc-migrate run' }],
-    completeness: report.completeness.map((list) => ({
-      ...list,
-      model: HOSTILE,
-      state: 'failed' as const,
-      endReason: HOSTILE,
-    })),
+    completeness: report.completeness.map((list) => ({ ...list, ...HOSTILE_LIST })),
+    lists: report.lists.map((group) => ({ ...group, ...HOSTILE_LIST })),
     fullSync: report.fullSync.map((row) => ({ ...row, region: HOSTILE })),
     findings: { ...report.findings, samples },
-    evidence: { ...report.evidence, database: HOSTILE, fingerprint: { [HOSTILE]: HOSTILE } },
+    evidence: { ...report.evidence, database: HOSTILE },
   };
 }
 

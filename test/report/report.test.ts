@@ -63,7 +63,7 @@ describe('the report', () => {
       ]);
       expect(reasons[0]).toMatchObject({
         key: 'unmatched/outside_backfill_window',
-        v3: { records: 1, theirLineItems: 1, otherLineItems: 0 },
+        v3: { records: 1, lineItems: 1 },
       });
       const date = '2026-01-05T00:00:00.000Z';
       const row = { region: 'default', v3CompanyId: '1', v4CompanyId: '1', model: INVOICES };
