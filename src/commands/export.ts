@@ -1,4 +1,4 @@
-import { Argument, Command } from '@commander-js/extra-typings';
+import { Argument, Command, Option } from '@commander-js/extra-typings';
 import type { Config } from '../config/config.js';
 import { GENERATIONS, type Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
@@ -19,8 +19,16 @@ export const exportCommand: DefineCommand = (run) =>
     .option('--company <id>', 'only this company (repeatable)', repeatableId)
     .option('--restart', 'read everything again from the start')
     .option('--wait', 'wait until the backfill of V4 has settled before reading V4')
-    .option('--settle <duration>', 'with --wait: how long all counts must stay the same', durationMs, 300_000)
-    .option('--wait-timeout <duration>', 'with --wait: longest time to wait', durationMs, 7_200_000)
+    .addOption(
+      new Option('--settle <duration>', 'with --wait: how long all counts must stay the same')
+        .argParser(durationMs)
+        .default(300_000, '5m'),
+    )
+    .addOption(
+      new Option('--wait-timeout <duration>', 'with --wait: longest time to wait')
+        .argParser(durationMs)
+        .default(7_200_000, '2h'),
+    )
     .addHelpText('after', '\nExample:\n  svc-migrate export v4 --wait')
     .action((generation, options, command) =>
       run(command, [], async (io) => {

@@ -1,3 +1,4 @@
+import { Option } from '@commander-js/extra-typings';
 import { GENERATIONS } from '../domain.js';
 import { EXIT_BY_CODE } from '../errors.js';
 import type { ExportSummary } from '../export/run-export.js';
@@ -16,8 +17,16 @@ export const runCommand: DefineCommand = (run) =>
     )
     .option('--restart', 'read everything again from the start')
     .option('--wait', 'wait until the backfill of V4 has settled before reading V4')
-    .option('--settle <duration>', 'with --wait: how long all counts must stay the same', durationMs, 300_000)
-    .option('--wait-timeout <duration>', 'with --wait: longest time to wait', durationMs, 7_200_000)
+    .addOption(
+      new Option('--settle <duration>', 'with --wait: how long all counts must stay the same')
+        .argParser(durationMs)
+        .default(300_000, '5m'),
+    )
+    .addOption(
+      new Option('--wait-timeout <duration>', 'with --wait: longest time to wait')
+        .argParser(durationMs)
+        .default(7_200_000, '2h'),
+    )
     .addHelpText('after', '\nExample:\n  svc-migrate run --html report.html')
     .action((options, command) =>
       run(command, REPORT_OUTPUTS, async (io) => {

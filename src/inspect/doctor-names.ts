@@ -3,10 +3,8 @@ import { isNotFound, SvcError } from '../errors.js';
 import { type Finding, note, ok, problem, warning } from './finding.js';
 import { askList, type RemoteFacts, type SampledList } from './sample-lists.js';
 
-/** A model that no service has. */
 const IMPOSSIBLE_MODEL = 'svc_migrate_no_such_model';
 
-/** Whether V4 knows the models by their configured names, and which near names it answers to. */
 export async function* checkNames(facts: RemoteFacts): AsyncGenerator<Finding> {
   const { models } = facts.config;
   const listsOf = ({ v3 }: ModelPair, generation: Generation) =>
@@ -87,7 +85,6 @@ async function answersTo({ api }: RemoteFacts, lists: readonly SampledList[], v4
   return (await Promise.all(answers)).some((answer) => !(answer instanceof SvcError));
 }
 
-/** V4 names that a model might have instead. */
 function nearNamesOf({ v3, v4 }: ModelPair): ReadonlySet<string> {
   const [category = '', model = ''] = v3.split('/');
   const configured = v4 ?? model;

@@ -23,7 +23,6 @@ function listsOf({ lists }: RemoteFacts, region: string): SampledList[] {
   return lists.filter(({ stream }) => stream.region === region);
 }
 
-/** Whether each address answers, and takes its key. */
 export function* checkHosts(facts: RemoteFacts): Generator<Finding> {
   const { config, companyList } = facts;
   for (const endpoint of [...config.v3.regions, config.v4]) {
@@ -95,7 +94,6 @@ function judgeList({ answer, pair, stream }: SampledList): Finding | null {
   return problem('no_record_readable', 2, text, 'Check fieldPrefix and "children" in "models".');
 }
 
-/** How V4 lists companies. */
 export function* checkCompanies({ config, companyList }: RemoteFacts): Generator<Finding> {
   if (companyList === null || companyList instanceof SvcError) return;
   const { companies, next } = companyList;
@@ -182,7 +180,6 @@ function longestOf(lists: readonly SampledList[]): (SampledList & { readonly pag
   return longest ?? null;
 }
 
-/** Whether V4 shows deleted records. */
 export async function* checkDeleted(facts: RemoteFacts): AsyncGenerator<Finding> {
   const list = longestOf(listsOf(facts, ''));
   if (list === null) return;
@@ -206,7 +203,6 @@ export async function* checkDeleted(facts: RemoteFacts): AsyncGenerator<Finding>
   }
 }
 
-/** Smallest clock offset that is reported, ms. */
 const CLOCK_OFFSET_MS = 60_000;
 
 export function* checkClocks({ api }: RemoteFacts): Generator<Finding> {

@@ -55,7 +55,7 @@ const REMOTE_CHECKS = [
 ] as const;
 
 /** Attempts for each request, so that a wrong address shows soon. */
-const ATTEMPTS = 2;
+const ATTEMPTS = 4;
 
 /** Checks everything that a migration needs. Writes nothing. Without all keys, nothing is requested. */
 export async function diagnose(options: DoctorOptions): Promise<Diagnosis> {

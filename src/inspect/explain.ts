@@ -49,9 +49,7 @@ export interface Explanation {
   readonly remapBuiltAt: string;
   readonly stale: boolean;
   readonly warnings: readonly string[];
-  /** Whether there are more rows than these. */
   readonly more: boolean;
-  /** Why nothing may be known. */
   readonly unknown: readonly string[];
   readonly stories: readonly Story[];
 }

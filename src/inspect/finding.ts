@@ -1,19 +1,16 @@
 import type { SvcError } from '../errors.js';
 
-/** A setting to change: its path in the configuration and its value. */
 export interface Correction {
   readonly path: readonly string[];
   readonly value: unknown;
 }
 
-/** One thing that `doctor` found. */
 export interface Finding {
   /** `problem`: not ready until it is fixed. */
   readonly level: 'ok' | 'note' | 'warning' | 'problem';
   /** Stable, for programs. */
   readonly code: string;
   readonly text: string;
-  /** What to do about it. */
   readonly fix: string | null;
   /** For problems: the exit code of the kind of problem. */
   readonly exitCode: ProblemCode | null;

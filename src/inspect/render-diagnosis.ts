@@ -21,7 +21,6 @@ export function renderDiagnosis({ findings, corrections, ready }: Diagnosis, wid
   return wrapLines(lines, width) + renderPaste(corrections) + wrapLines(verdict, width);
 }
 
-/** Each setting to change: its place in the configuration, and its line. */
 function renderPaste(corrections: readonly Correction[]): string {
   if (corrections.length === 0) return '';
   const blocks = corrections.map(({ path, value }) => {
@@ -32,7 +31,6 @@ function renderPaste(corrections: readonly Correction[]): string {
   return `\nTo paste into the configuration:\n${escapeLines(blocks.join(''))}\n`;
 }
 
-/** One item of a list a line. */
 function renderValue(value: unknown): string {
   if (!Array.isArray(value)) return JSON.stringify(value);
   return `[\n${value.map((item) => `    ${JSON.stringify(item)}`).join(',\n')}\n  ]`;

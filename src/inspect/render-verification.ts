@@ -4,7 +4,6 @@ import { type Column, renderTable } from '../text/table.js';
 import { cutText, wrapLines } from '../text/wrap.js';
 import { DISAGREEMENTS, type Verification } from './verify.js';
 
-/** Verdict and what to do, by exit code. */
 const ENDS: Readonly<Record<Verification['exitCode'], readonly [verdict: string, next: string]>> = {
   0: ['All pairs that were read agree.', 'svc-migrate check'],
   1: ['WRONG: pairs disagree with the services.', 'svc-migrate run'],

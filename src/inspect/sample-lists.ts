@@ -4,7 +4,6 @@ import type { Config } from '../config/config.js';
 import { type ListPage, type ModelPair, REFUSED_STATUSES, type StreamKey } from '../domain.js';
 import { orError, SvcError } from '../errors.js';
 
-/** The first page of a list, or why there is none. */
 export type ListAnswer = ListPage | SvcError;
 
 export interface SampledList {
@@ -13,7 +12,6 @@ export interface SampledList {
   readonly answer: ListAnswer;
 }
 
-/** The first pages of lists. */
 interface Samples {
   /** V4's list of companies; null if the configuration names them. */
   readonly companyList: ListAnswer | null;
@@ -26,7 +24,6 @@ export interface RemoteFacts extends Samples {
   readonly api: Api;
 }
 
-/** V4 companies whose lists are requested. */
 const MAX_COMPANIES = 3;
 const SAMPLE_SIZE = 20;
 
@@ -73,7 +70,6 @@ function sampleModels(config: Config, api: Api, place: Omit<StreamKey, 'model'>)
   );
 }
 
-/** A request for a list, with the caller's own parameters. */
 export async function askList(
   api: Api,
   { stream, pair }: Pick<RawListRequest, 'stream' | 'pair'>,

@@ -4,7 +4,6 @@ import type { Column } from '../text/table.js';
 import { renderTable } from '../text/table.js';
 import { cutText } from '../text/wrap.js';
 
-/** The item of a list with this id in its own members. */
 export function findMembers(list: unknown, fieldPrefix: string, svcId: bigint): RecordMembers | null {
   const items: readonly unknown[] = Array.isArray(list) ? list : [];
   const isMembers = (item: unknown): item is RecordMembers => typeof item === 'object' && item !== null;

@@ -26,7 +26,6 @@ export interface PairSide {
   readonly platform_unique_id: string | null;
 }
 
-/** How a pair can disagree with the services. */
 export const DISAGREEMENTS = {
   v3_not_found: 'V3 does not show it',
   v4_not_found: 'V4 does not show it',
@@ -66,7 +65,6 @@ export interface Verification {
     readonly pairs: number;
     readonly matched: number;
     readonly drawn: number;
-    /** Pairs whose V3 record was read, too. */
     readonly readInV3: number;
   };
   readonly agree: number;
@@ -80,7 +78,6 @@ export interface Verification {
   readonly differences: readonly FieldDifference[];
 }
 
-/** A pair as the services show it now. */
 export interface PairReading {
   readonly row: StoryRow;
   /** `unknown`: V3 cannot be asked for it. */
@@ -214,7 +211,6 @@ async function readV3(
   return members === null ? 'not_found' : sideOf(members, config, row, must(row.v3_svc_id));
 }
 
-/** The record, or the child in it, that one side of a pair names. */
 function sideOf(
   record: RecordMembers,
   { fieldPrefix }: Config,
