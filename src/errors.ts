@@ -137,7 +137,6 @@ export function errorCodeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }
 
-/** Converts an error for exhausted resources; null for others. */
 function resourceError(error: unknown): SvcError | null {
   if (!(error instanceof Error)) return null;
   const [what, hint] = RESOURCES[resourceCodeOf(error)] ?? [];

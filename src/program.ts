@@ -14,7 +14,6 @@ import { must } from './text/at.js';
 
 /** Width of text that is not written to a terminal, in columns. */
 const PLAIN_WIDTH = 100;
-/** Least width that `COLUMNS` may ask for. */
 const MIN_WIDTH = 40;
 
 export interface ProgramHost extends Pick<Io, 'env' | 'signal' | 'runUninterruptible'> {
@@ -271,7 +270,6 @@ function isColored({ color }: CommonOptions, { NO_COLOR = '', TERM }: Io['env'])
   return color && NO_COLOR === '' && TERM !== 'dumb';
 }
 
-/** Prints an error, once; returns its exit code. */
 async function reportError(
   error: unknown,
   words: readonly string[],

@@ -4,12 +4,9 @@ import type { Display, DisplayOptions } from './terminal-display.js';
 import { escapeUnseen } from './text/escape.js';
 import { countOf, formatDuration, groupDigits } from './text/numbers.js';
 
-/** Interval of lines without a terminal, ms. */
 const PLAIN_EVERY_MS = 10_000;
 const DRAW_EVERY_MS = 200;
-/** The step by which an export reports the number of its lists. */
 const LISTS = 'lists';
-/** Work that announced no stage; it prints no final line. */
 const UNNAMED_STAGE = 'working';
 
 export interface ProgressOptions extends DisplayOptions {
@@ -87,7 +84,6 @@ export async function createProgress(options: ProgressOptions): Promise<Progress
   };
 }
 
-/** The permanent line for an event; null if there is none. */
 function permanentLineOf(event: ProgressEvent, { quiet, verbose }: ProgressOptions): string | null {
   if (event.kind === 'note') {
     if (event.level === 'warning') return `Warning: ${event.text}`;

@@ -21,7 +21,6 @@ interface ReasonDescriptor extends ReasonText {
 
 const NOTHING = 'Nothing to do.';
 
-/** In the order in which they are listed everywhere. */
 const DESCRIPTORS = {
   scope_incomplete: {
     statuses: ['unmatched', 'v4_only'],
@@ -245,7 +244,6 @@ export function rankOfKey(key: string): number {
   return rank + (isReason(bare) ? REASONS.indexOf(bare) + 1 : 0);
 }
 
-/** Lower-cases the first letter, except in `V3` and `V4`. */
 function lowerFirst(text: string): string {
   return /^V\d/.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1);
 }

@@ -125,7 +125,6 @@ const decompress = promisify(gunzip);
 /** Pages decompress to megabytes; zlib's default of 16 KiB would need a hundred chunks. */
 const CHUNK_BYTES = 262_144;
 
-/** Bytes of an error response that are read. */
 const EXCERPT_BYTES = 16_384;
 
 /** A body that exceeds the limit (as sent or decompressed), ends early, or contradicts its headers. */

@@ -221,7 +221,6 @@ function readDate(value: unknown): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** The latest readable date of the members, ms since 1970. */
 function latestDate(record: Members, names: readonly string[]): number | null {
   let latest = Number.NaN;
   let latestText = '';
@@ -238,7 +237,6 @@ function latestDate(record: Members, names: readonly string[]): number | null {
   return Number.isNaN(latest) ? null : latest;
 }
 
-/** Adds the JSON texts of rejected objects. */
 function withRawText(
   rejected: readonly Rejection[],
   text: string,

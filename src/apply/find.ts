@@ -35,7 +35,6 @@ export interface FindResult {
   readonly unseen: readonly { readonly what: string; readonly why: string }[];
 }
 
-/** Rows and distinct values that are looked at for each column. */
 const SAMPLE_ROWS = 20_000;
 const SAMPLE_VALUES = 500;
 const MIN_LIKELY = 0.9;
@@ -211,7 +210,6 @@ function pathsIn(texts: readonly string[]): Map<string, Set<string>> {
   return paths;
 }
 
-/** Bytes at the start of a file that are looked at. */
 const SAMPLE_BYTES = 2 ** 21;
 
 export function findInFile(file: string, kind: 'csv' | 'ndjson', remap: RemapIds): FindResult {

@@ -4,7 +4,6 @@ import { type CrosswalkColumn, findColumn, STATE_TABLE } from './crosswalk.js';
 import type { Database, ListedTable, Obstacle, TableFacts } from './db/database.js';
 import { type ColumnState, deleteStateSql, readStates, type StoredState } from './state.js';
 
-/** What a user may have dropped or renamed. */
 type Part = 'table' | 'column' | 'v3' | 'v4' | 'crosswalk';
 
 /** What the statements of a column read while it is in a state. */

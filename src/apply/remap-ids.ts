@@ -180,7 +180,6 @@ interface LoadedIds {
   readonly group: Uint32Array;
 }
 
-/** Whether all ids are exact as numbers. */
 function hasSafeIds(db: Db): boolean {
   const sql = `select (select min(v3_svc_id) from remap_row), (select max(v3_svc_id) from remap_row),
     (select min(v4_svc_id) from remap_row), (select max(v4_svc_id) from remap_row)`;

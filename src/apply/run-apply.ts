@@ -256,7 +256,6 @@ async function writeOneFile(
   }));
 }
 
-/** Takes back what a refused write recorded. */
 async function discard(
   loads: readonly { readonly table: ApplyTable; readonly loaded: readonly LoadedColumn[] }[],
 ): Promise<void> {

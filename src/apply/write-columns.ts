@@ -122,7 +122,6 @@ export async function loadTable(
   return loaded;
 }
 
-/** Returns whether the column had no owner. */
 async function claim(table: ApplyTable, column: TableColumn, remap: string): Promise<boolean> {
   const { db } = table;
   if (column.state !== null) return false;

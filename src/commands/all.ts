@@ -18,7 +18,6 @@ import { sandboxCommand } from './sandbox.js';
 import { statusCommand } from './status.js';
 import { verifyCommand } from './verify.js';
 
-/** Every command by its group, in the order of `--help`. */
 const GROUPS: Readonly<Record<string, readonly DefineCommand[]>> = {
   'Start:': [initCommand, doctorCommand, demoCommand, sandboxCommand],
   'Look:': [runCommand, exportCommand, remapCommand, reportCommand, checkCommand, statusCommand],

@@ -41,7 +41,6 @@ async function writeStarter(options: InitOptions, globals: object, { env }: Io):
   return file;
 }
 
-/** The starter file with the addresses that the options name. */
 async function renderStarter({ v3 = [], v4 }: InitOptions): Promise<string> {
   const { default: starter } = await import('./starter-config.jsonc');
   const regions = v3.map(parseRegion).map(([region, baseUrl]) => {

@@ -71,7 +71,6 @@ function warn(io: Io, text: string): void {
   io.onProgress({ kind: 'note', level: 'warning', text });
 }
 
-/** The records that ids of a command line refer to. */
 interface Place {
   readonly from: Generation;
   readonly model: string;
@@ -113,7 +112,6 @@ function unknownName(what: string, name: string, names: readonly string[]): SvcE
   });
 }
 
-/** Looks ids up and remembers what the answers have in common. */
 function createAnswers(find: Lookup, place: Place) {
   const { from, model, path, children } = place;
   let areAllKnown = true;

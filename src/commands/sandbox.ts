@@ -120,7 +120,6 @@ function renderLine({ v3, v4, apiKey }: Sandbox, { seed, scenario }: ServeOption
   return `${JSON.stringify({ v3, v4, apiKey, seed, scenario })}\n`;
 }
 
-/** What to copy into another terminal. */
 function renderBanner({ v3, v4, apiKey }: Sandbox, { seed, scenario, configOut }: ServeOptions): string {
   const regions = Object.entries(v3).map(([region, address]) => `  V3 ${region}: ${address}`);
   const words = configOut === undefined ? ['init'] : ['run', '--config', configOut];

@@ -28,7 +28,6 @@ async function status(io: Io): Promise<Result> {
   };
 }
 
-/** The state of the database for programs. */
 function buildStatus(report: Report, database: { readonly file: string; readonly bytes: number }): object {
   const { completeness, evidence, lists, totals } = report;
   const { remap } = evidence;

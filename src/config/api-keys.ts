@@ -13,7 +13,6 @@ export interface ApiKeys {
   readonly v4: string;
 }
 
-/** Maximum length of a key: common servers refuse longer headers. */
 const MAX_KEY_CHARS = 8192;
 const MAX_BYTES = 1_048_576;
 

@@ -36,7 +36,6 @@ function pair(v3: string, v4: string, more: Partial<ModelPair> = {}): ModelPair 
   return { v3, v4, expand: [], children: [], v4Guessed: true, ...more };
 }
 
-/** Completes a model of the file from the defaults. */
 function resolveModel(given: z.output<typeof model>): ModelPair {
   const { v3 } = given;
   const usual =

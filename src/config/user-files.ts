@@ -19,7 +19,6 @@ export interface DecisionPlaces {
   readonly regions: readonly string[];
 }
 
-/** The rows of a file, and its problems by line. */
 interface ParsedCsv<Row> {
   readonly rows: Row[];
   readonly problems: string[];

@@ -138,7 +138,6 @@ function isFresh(row: StreamRow, { clock, config }: ExportSelection): boolean {
   return !isUnfinished(row) && readAt !== null && clock.now() - Date.parse(readAt) < config.maxAgeMs / 2;
 }
 
-/** Whether the backfill went on after the list was read. */
 function hasMoved(row: StreamRow, { settledCounts }: ExportSelection): boolean {
   if (settledCounts === null || isCompanyList(row)) return false;
   return settledCounts.get(streamName(row)) !== row.totalCountLast;

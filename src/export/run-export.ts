@@ -232,7 +232,6 @@ async function readLists(
   });
 }
 
-/** What an earlier process of a continued export has read. */
 function describeResume({ rows, selected }: ReturnType<typeof beginLists>): Parameters<OnProgress>[0] {
   const open = new Set(rows.map(({ id }) => id));
   const ended = selected.filter(({ id }) => !open.has(id));
@@ -245,7 +244,6 @@ function describeResume({ rows, selected }: ReturnType<typeof beginLists>): Para
   };
 }
 
-/** One warning for all lists that a region of V3 does not have. */
 function warnOfAbsent(readings: readonly StreamReading[], onProgress: OnProgress): void {
   const absent = readings.map(({ row }) => row).filter(({ state }) => state === 'absent');
   for (const region of new Set(absent.map((row) => row.region))) {

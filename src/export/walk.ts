@@ -82,7 +82,6 @@ export function beginReading(row: StreamRow, restart: boolean, rules: ReadingRul
 
 const RUNNING = { state: 'running', endReason: null, error: null } as const;
 
-/** Errors that would occur again at the same cursor. */
 const DEAD_ENDS: readonly (string | null)[] = ['cursor_loop', 'cursor_expired', 'no_progress'];
 
 function resume(row: StreamRow): Step {
@@ -149,7 +148,6 @@ function afterPage(before: StreamRow, page: PageOutcome, rules: ReadingRules): S
   return { row: { ...row, cursor: page.next, emptyEnd: 0 }, discard: [] };
 }
 
-/** The first page of a walk sets its start and watermark. */
 function startClocks(row: StreamRow, page: PageOutcome): StreamRow {
   if (row.cursor !== null) return row;
   return { ...row, walkStartedAt: isoOf(page.askedMs), watermarkMs: watermarkOf(page) ?? row.watermarkMs };

@@ -66,7 +66,6 @@ function tryDatabase(config: Config): void {
   }
 }
 
-/** Less free space than this is a warning. */
 const LITTLE_BYTES = 2 ** 30;
 
 export function* checkDisk({ config: { database } }: LocalFacts): Generator<Finding> {

@@ -110,7 +110,6 @@ export function* checkCompanies({ config, companyList }: RemoteFacts): Generator
 
 /** Page sizes to try, up to the largest that the configuration accepts. */
 const PAGE_SIZES = [10_000, 5000, 2000, 1000, 500, 200, 100, 50, 10] as const;
-/** A page may take this part of the largest body that is read. */
 const BODY_SHARE = 0.25;
 
 /** The largest page that each generation sends. The regions of V3 have one setting. */

@@ -11,7 +11,6 @@ const ENDS: Readonly<Record<Verification['exitCode'], readonly [verdict: string,
   5: ['NOTHING TO VERIFY: the remap has no pair.', 'svc-migrate run'],
 };
 
-/** Lines of each table; `--json` holds more. */
 const MAX_SHOWN = 10;
 const MAX_CELL = 40;
 

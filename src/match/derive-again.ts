@@ -41,7 +41,6 @@ export function deriveAgain(db: Db, config: Config, throwIfStopped: () => void):
   }
 }
 
-/** Null for a model that is no longer configured. */
 function parserOf(config: Config, { generation, model }: StreamRow): ParsePage | null {
   const pair = config.models.find(({ v3 }) => v3 === model);
   return pair === undefined ? null : pageParser(pageFormat(config, generation, pair));

@@ -71,7 +71,6 @@ function findRival(rows: readonly CompanyEvidence[] = [], agreeing: number): Com
   return best !== undefined && best.agreeing > agreeing ? best : undefined;
 }
 
-/** The three best candidates, and the company's own pair. */
 const NAMED_CANDIDATES = 3;
 
 /** Writes the public table: a row for each V3 company and for each V4 company without a pair. */

@@ -159,7 +159,6 @@ export function nameOfStream({
 /** Lists or models that a sentence names. */
 const MAX_NAMED = 3;
 
-/** The first few names, and the number of others. */
 function nameFirst(names: readonly string[]): string {
   const shown = names.slice(0, MAX_NAMED).join('; ');
   return names.length > MAX_NAMED ? `${shown}; and ${names.length - MAX_NAMED} more` : shown;

@@ -76,7 +76,7 @@ export function countReasons(rows: readonly RowCount[]): ReasonCounts[] {
 }
 
 /** Rows with a V3 id, and rows without one. */
-export function countSides(
+function countSides(
   rows: readonly { readonly unit: RowCount['unit'] | null; readonly count: number }[],
 ): Pick<ReasonCounts, 'v3' | 'v4'> {
   const countOf = (unit: RowCount['unit']) =>

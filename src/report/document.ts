@@ -53,7 +53,6 @@ export interface Item {
   readonly action?: string;
 }
 
-/** Rows of a long table that are passed on to the printers. */
 const MAX_ROWS = 500;
 const MAX_MODELS = 4;
 

@@ -33,7 +33,6 @@ const DECISIONS_HEAD = `# Each id below is open, and nothing is decided until yo
 # Then set "decisions" to this file in the configuration and run: svc-migrate remap
 `;
 
-/** Fields by which a person recognizes a record. */
 const SHOWN_FIELDS = [
   ...['document_number', 'order_number', 'reference', 'code', 'name', 'order_name', 'legal_name'],
   ...['posted_date', 'total_amount', 'amount', 'amount_due', 'currency_id'],

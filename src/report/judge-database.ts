@@ -58,7 +58,6 @@ export function allModels(config: Config, scope: Scope): Scope {
   return { ...scope, models: scope.models ?? config.models.map(({ v3 }) => v3) };
 }
 
-/** Limits of models that are not in the scope judge nothing. */
 function limitsInScope({ limits }: Config, { models }: Scope): Config['limits'] {
   const inScope = Object.entries(limits.models).filter(([model]) => models?.includes(model) ?? true);
   return { global: limits.global, models: Object.fromEntries(inScope) };

@@ -11,7 +11,6 @@ import { cutText, wrapText } from '../text/wrap.js';
 import { actionFor, describeKey } from './next-steps.js';
 import type { Report } from './report-schema.js';
 
-/** Longest platform_id that is shown whole, in characters. */
 const MAX_CHARS = 60;
 
 const COLUMNS = [

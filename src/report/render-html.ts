@@ -165,7 +165,6 @@ function renderWindow(since: string | null, months: readonly Month[], step: numb
 `;
 }
 
-/** The next round number, where the axis ends. */
 function roundUp(value: number): number {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));

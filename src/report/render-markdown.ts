@@ -55,7 +55,6 @@ function renderMore(count: number): string {
   return count > 0 ? `\n\n${groupDigits(count)} more: see the JSON report.` : '';
 }
 
-/** Escapes a sentence; text between backticks becomes code. */
 function inline(text: string): string {
   return cutText(text, MAX_TEXT_CHARS)
     .split('`')

@@ -85,7 +85,6 @@ const stream = z.strictObject({
   finishedAt: time.nullable(),
 });
 
-/** One row of the remap in JSON. */
 const findingSchema = z.strictObject({
   model: z.string(),
   path: z.string(),
@@ -167,7 +166,9 @@ const listGroup = z.strictObject({
 
 const omitted = z
   .strictObject({ companies: count, ambiguousCompanies: count, completeness: count, fullSync: count })
-  .describe('Rows of these arrays that are only in the database: each array has at most 10,000, worst first.');
+  .describe(
+    'Rows of these arrays that are only in the database: each array has at most 10,000, worst first.',
+  );
 
 const decisions = z.strictObject({
   file: z.string(),
@@ -287,5 +288,4 @@ export const reportSchema = z
 export type Report = z.infer<typeof reportSchema>;
 export type Counts = Report['totals'];
 export type ReportStream = Report['completeness'][number];
-export type ReportWindow = Report['windows'][number];
 export type ReasonCounts = Report['reasons'][number];

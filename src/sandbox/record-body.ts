@@ -88,7 +88,6 @@ function uniqueIdText(hash: number): string {
   return `u-${hexOf(hash)}`;
 }
 
-/** Values of `platform_id` that are not keys. */
 const NO_KEYS: readonly Json[] = [null, '', null, 1.5, {}, [], true, '\ud800', 'lone \udc00 half'];
 
 function noKey(hash: number): Json {

@@ -3,7 +3,6 @@ import { MODELS, type ModelShape } from './models.js';
 import { happens, hashOf, mix } from './seeded-random.js';
 import { type ApiVersion, type Block, buildBlock, buildTable, type Company, type Table } from './tables.js';
 
-/** Length of V4's backfill window: 90 days. */
 const WINDOW_MS = 90 * 86_400_000;
 
 export interface WorldOptions {

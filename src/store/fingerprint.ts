@@ -67,11 +67,6 @@ export function saveFingerprint(db: Db, config: Config, generation: Generation):
   return before !== null && before !== text;
 }
 
-export function readStoredFingerprint(db: Db): Fingerprint {
-  const entries = GENERATIONS.flatMap((generation) => Object.entries(readFingerprint(db, generation) ?? {}));
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
 const DERIVED = 'derived';
 
 /** The settings that dates and children of stored records are derived with, as a text to compare. */

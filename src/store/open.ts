@@ -19,7 +19,6 @@ export const APPLICATION_ID = 0x5356434d;
 const SCHEMA_VERSION = 10;
 
 const BUSY_TIMEOUT_MS = 5000;
-/** A second writer is refused after this time. */
 const WRITER_TIMEOUT_MS = 250;
 
 const HEADER_BYTES = 100;

@@ -16,7 +16,6 @@ const MODEL_SCOPE = '(@models is null or model in (select value from json_each(@
 const COMPANY_SCOPE = `(@companies is null or company_id is null or iif(generation = 'v3',
   company_id in (select value from json_each(@companies)),
   company_id in (select v4_company_id from company where v3_company_id in (select value from json_each(@companies)))))`;
-/** V4's list of companies is in every scope. */
 const LIST_SCOPE = `(model = 'core/companies' or ${MODEL_SCOPE}) and ${COMPANY_SCOPE}`;
 
 /** Reads counts and times as numbers; ids must be cast to text. */
@@ -142,7 +141,6 @@ const WORST_COMPANIES = `
     c.v4_company_id
   limit @limit`;
 
-/** Rows of V4 alone belong to the pair of their company. */
 const COMPANY_OUTCOMES = `
   with wanted as materialized (select rowid as row, * from company where rowid in (select value from json_each(@rows)))
   select c.row, g.model, ${OUTCOME_SUMS}

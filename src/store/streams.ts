@@ -1,7 +1,6 @@
 import type { Generation, StreamKey, StreamState } from '../domain.js';
 import type { Db } from './sqlite.js';
 
-/** The model of V4's list of companies. */
 const COMPANY_LIST = 'core/companies';
 
 /** A row of the table `stream`; its comments in schema.sql describe the columns. */

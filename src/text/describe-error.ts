@@ -2,7 +2,6 @@ import { inspect } from 'node:util';
 import { expectedError, type SvcError } from '../errors.js';
 import { escapeLines } from './escape.js';
 
-/** Facts that are printed first, in this order. */
 const FIRST_FACTS = ['method', 'route', 'status', 'request_id', 'model', 'region', 'company'];
 
 const REPORT_IT =

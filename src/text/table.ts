@@ -10,7 +10,6 @@ export interface Column {
 
 /** Least width of the first and the last column before other columns of a table are left out. */
 const MIN_TEXT = 20;
-/** Columns that a table keeps however narrow the terminal is. */
 const MIN_COLUMNS = 3;
 const GAP = 2;
 

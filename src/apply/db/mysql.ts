@@ -139,7 +139,6 @@ const BEGIN = {
   write: 'set transaction isolation level read committed; start transaction read write',
 } as const;
 
-/** One for each database of the server. */
 const LOCK = "concat('svc_migrate ', sha1(database()))";
 
 const resultSchema = z.union([
