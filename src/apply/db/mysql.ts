@@ -139,7 +139,7 @@ const BEGIN = {
   write: 'set transaction isolation level read committed; start transaction read write',
 } as const;
 
-const LOCK = "concat('svc_migrate ', sha1(database()))";
+const LOCK = "concat('svc_migrate ', left(sha2(database(), 256), 40))";
 
 const resultSchema = z.union([
   z.array(z.array(z.union([z.bigint(), z.string(), z.null()]))),
