@@ -114,7 +114,13 @@ describe('imports', () => {
   it('of stages hold no process, no command line and no spinner', () => {
     const packages = ['commander', '@commander-js/extra-typings', 'ora', 'node:process'];
     const rooms = [...STAGES, 'api', 'store', 'config', 'text'];
-    expect(importsWhere((from, to) => rooms.includes(roomOf(from)) && packages.includes(to))).toEqual([]);
+    // the version of Node-API decides which SQLite is loaded
+    const isAllowed = (from: string, to: string) => from === 'store/sqlite.ts' && to === 'node:process';
+    expect(
+      importsWhere(
+        (from, to) => rooms.includes(roomOf(from)) && packages.includes(to) && !isAllowed(from, to),
+      ),
+    ).toEqual([]);
     const users = sources.filter(
       ({ name, text }) =>
         rooms.includes(roomOf(name)) && /(?<![\w.'`])process\.\w/.test(text.replace(/\/\*[\s\S]*?\*\//g, '')),
@@ -128,7 +134,7 @@ describe('imports', () => {
 
   it.each([
     ['commands/run.ts', 99],
-    ['commands/apply.ts', 76],
+    ['commands/apply.ts', 69],
     ['commands/lookup.ts', 25],
   ])('of %s reach few files', (name, max) => {
     const reach = [...reachOf(name)];

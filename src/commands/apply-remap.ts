@@ -10,7 +10,7 @@ export async function withRemap<T>(
 ): Promise<T> {
   const { openRemapIds } = await import('../apply/remap-ids.js');
   const { assertUsableRemap } = await import('../store/readiness.js');
-  const { verifyRemap } = await import('../store/verify-remap.js');
+  const { verifyRemap } = await import('../store/integrity.js');
   const { readDatabase } = await import('./read-database.js');
   return readDatabase(config, async (db) => {
     assertUsableRemap(db, config, { allowIncomplete: options.allowIncomplete === true });

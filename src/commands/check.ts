@@ -27,7 +27,7 @@ export const checkCommand: DefineCommand = (run) =>
  * @throws SvcError `config` if a generation answered 404 to every list, `corrupt_database` if the remap was changed
  */
 export async function judgeRemap(io: Io, config: Config, narrowing: Narrowing): Promise<Result> {
-  const { verifyRemap } = await import('../store/verify-remap.js');
+  const { verifyRemap } = await import('../store/integrity.js');
   const report = await readReport(io, config, narrowing, (db) => {
     for (const generation of ['v3', 'v4'] as const) assertListsExist(db, generation);
     verifyRemap(db);

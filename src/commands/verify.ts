@@ -26,7 +26,7 @@ export const verifyCommand: DefineCommand = (run) =>
         const { verifyPairs } = await import('../inspect/verify.js');
         const { renderVerification } = await import('../inspect/render-verification.js');
         const { assertUsableRemap } = await import('../store/readiness.js');
-        const { verifyRemap } = await import('../store/verify-remap.js');
+        const { verifyRemap } = await import('../store/integrity.js');
         const { readDatabase } = await import('./read-database.js');
         io.onProgress({ kind: 'stage', name: 'verify' });
         const result = await readDatabase(config, async (db) => {

@@ -1,11 +1,10 @@
 import type { Config } from '../config/config.js';
 import type { Clock, Decision, NamedCompanyPair, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { DAMAGED } from '../store/open.js';
+import { assertUndamaged, checkFile, digestRemap, isBug } from '../store/integrity.js';
 import { buildRemapInputs, findOpenLists, type RemapInputs } from '../store/readiness.js';
 import type { Conservation } from '../store/remap.js';
-import { type Db, Sqlite } from '../store/sqlite.js';
-import { digestRemap } from '../store/verify-remap.js';
+import type { Db } from '../store/sqlite.js';
 import { readCompanyEvidence } from './company-evidence.js';
 import { countDays, countExported, countGroups, readConservation } from './count-remap.js';
 import { decideChildren, decideRecords, saveVerdicts, splitExpired, type Verdicts } from './decide.js';
@@ -62,10 +61,6 @@ export function buildRemap(options: RemapOptions): RemapSummary {
   } finally {
     if (db.open) db.exec(DROP_TABLES);
   }
-}
-
-function isBug(error: unknown): boolean {
-  return error instanceof SvcError ? error.code === 'internal' : !(error instanceof Sqlite.SqliteError);
 }
 
 const CACHE_KIB = 2048;
@@ -150,25 +145,11 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   const conservation = step('check that every record is accounted for', () =>
     assertConserved(readConservation(db)),
   );
+  const isComplete = saveRun(options, conservation);
   const sha256 = step('digest the remap', () => digestRemap(db, throwIfStopped));
-  return saveRun(options, conservation, sha256);
-}
-
-function assertUndamaged(db: Db): void {
-  checkFile(db, 'integrity_check(1)');
-  const stray = db.prepare('select 1 from child where path not in (select id from child_path) limit 1');
-  if (stray.get() === undefined) return;
-  throw new SvcError('corrupt_database', 'The database is damaged: a child has an unknown path.', {
-    hint: DAMAGED,
-  });
-}
-
-function checkFile(db: Db, check: 'quick_check(1)' | 'integrity_check(1)'): void {
-  const result = db.pragma(check, { simple: true });
-  if (result === 'ok') return;
-  throw new SvcError('corrupt_database', `The database is damaged: ${String(result)}.`, {
-    hint: DAMAGED,
-  });
+  db.prepare('update remap_run set sha256 = ?').run(sha256);
+  const { rows, v3Exported, v3Rows, v4Exported, v4Seen } = conservation;
+  return { rows, sha256, isComplete, v3Exported, v3Rows, v4Exported, v4Seen };
 }
 
 const ADD_RECORDS = `
@@ -194,20 +175,19 @@ function assertConserved(
   });
 }
 
+/** Saves the remap's row without its digest, which covers it; true if every list was read in full. */
 function saveRun(
   { db, config, inputs = {}, clock }: RemapOptions,
-  { rows, v3Exported, v3Rows, v4Exported, v4Seen }: Conservation & { rows: number },
-  sha256: string,
-): RemapSummary {
+  { v3Exported, v3Rows, v4Exported, v4Seen }: Conservation,
+): boolean {
   const isComplete = findOpenLists(db, config).length === 0;
   db.prepare(`
     insert into remap_run(id, built_at, sha256, complete, inputs, v3_exported, v3_rows, v4_exported, v4_seen)
-    values (1, ?, ?, ?, ?, ?, ?, ?, ?)`).run(
+    values (1, ?, '', ?, ?, ?, ?, ?, ?)`).run(
     new Date(clock.now()).toISOString(),
-    sha256,
     isComplete ? 1n : 0n,
     JSON.stringify(buildRemapInputs(db, config, inputs)),
     ...[v3Exported, v3Rows, v4Exported, v4Seen],
   );
-  return { rows, sha256, isComplete, v3Exported, v3Rows, v4Exported, v4Seen };
+  return isComplete;
 }

@@ -104,7 +104,7 @@ create table child(
 create table remap_run(
   id integer primary key check (id = 1),
   built_at text not null,
-  sha256 text not null, -- over the ordered rows of remap; depends on what was found alone
+  sha256 text not null, -- over the ordered rows of remap and the tables that describe them
   complete integer not null check (complete in (0, 1)), -- 1: every planned list was read in full
   inputs text not null, -- JSON object: everything it was built from, by name; a difference makes it stale
   v3_exported integer not null, -- V3 records and children in record and child

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { versions } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import type BetterSqlite3 from 'better-sqlite3';
 import { SvcError } from '../errors.js';
-import { NODE_VERSIONS } from '../runtime/node-versions.js';
 import { must } from '../text/at.js';
 
 /** An open database. Integers read from it are `bigint`, so that ids are exact. */
@@ -26,7 +26,7 @@ const INSTALLER = must(
 );
 
 /** The better-sqlite3 that this version of Node can run. If there is none, opening a database throws `sqlite_missing`. */
-export const Sqlite: typeof BetterSqlite3 = loadSqlite(NODE_VERSIONS.napi ?? '0', (folder) =>
+export const Sqlite: typeof BetterSqlite3 = loadSqlite(versions['napi'] ?? '0', (folder) =>
   createRequire(new URL(folder, INSTALLER))('better-sqlite3'),
 );
 
@@ -58,7 +58,7 @@ function missing(isOld: boolean, cause: unknown): typeof BetterSqlite3 {
           ? `Run \`${command}\`, which npm skips where install scripts are blocked, or use Node 22.14 or later, which needs none.`
           : 'Install svc-migrate again, with its optional dependencies.',
         facts: {
-          node: NODE_VERSIONS.node,
+          node: versions.node,
           error: cause instanceof Error ? cause.message.split('\n')[0] : String(cause),
         },
         cause,

@@ -9,7 +9,7 @@ import { buildRemap } from '../../src/match/build-remap.js';
 import { writeMeta } from '../../src/store/meta.js';
 import { assertUsableRemap, findIncomplete, findNotReady, readStaleness } from '../../src/store/readiness.js';
 import type { Db } from '../../src/store/sqlite.js';
-import { verifyRemap } from '../../src/store/verify-remap.js';
+import { verifyRemap } from '../../src/store/integrity.js';
 import { configOf, INVOICES, modelOf, openExported, remapOf, things } from './exported.js';
 
 const CONFIG = configOf({ companies: { match: 'same_id', include: [], exclude: [] } });

@@ -76,6 +76,7 @@ describe('a remap that was changed since it was built', () => {
     "update remap_group set reason = 'outside_backfill_window' where reason = 'connection_inert'",
     'update company set v4_company_id = v4_company_id + 1',
     "update remap_run set sha256 = 'x' || substr(sha256, 2)",
+    'update remap_run set v4_seen = v4_seen + 1',
   ];
   it.each(CHANGES)(
     'ends check, dump and apply with 6, and is right once it is built again: %s',
@@ -97,6 +98,22 @@ describe('a remap that was changed since it was built', () => {
       ]).toEqual([0, true, 0]);
     },
   );
+});
+
+describe('a report over a remap that was changed', () => {
+  const CHANGES = [
+    "update remap_row set evidence = '{' || evidence where id in (select r.id from remap_row r join remap_group g on g.id = r.group_id where g.status <> 'matched')",
+    'update remap_group set count = count + 1, v3_count = v3_count + 1',
+    'update exported_count set records = records - 1',
+    'update remap_run set v3_rows = v3_rows + 1',
+  ];
+  it.each(CHANGES)('ends with 6 where it cannot be made: %s', async (statement) => {
+    restore();
+    expect(alter(statement)).toBeGreaterThan(0);
+    const codes = [];
+    for (const line of ['status', 'report']) codes.push((await run(`${line} --quiet`)).code);
+    expect(codes).toEqual([6, 6]);
+  });
 });
 
 describe('a damaged file', () => {

@@ -15,7 +15,7 @@ import { closeDatabase, openDatabase } from '../../src/store/open.js';
 import { buildRemapInputs } from '../../src/store/readiness.js';
 import type { Scope } from '../../src/store/remap.js';
 import type { Db } from '../../src/store/sqlite.js';
-import { digestRemap } from '../../src/store/verify-remap.js';
+import { digestRemap } from '../../src/store/integrity.js';
 import { must } from '../../src/text/at.js';
 
 export const INVOICES = 'accounting/invoices';

@@ -3,7 +3,7 @@ import { digestInputFiles } from '../../../src/config/config.js';
 import { loadConfig } from '../../../src/config/load-config.js';
 import { closeDatabase, openDatabase } from '../../../src/store/open.js';
 import { buildRemapInputs } from '../../../src/store/readiness.js';
-import { digestRemap } from '../../../src/store/verify-remap.js';
+import { digestRemap } from '../../../src/store/integrity.js';
 import { type Ended, makeFolder, runCli } from '../../support/run-cli.js';
 
 /** A row of the remap to apply. */

@@ -1,7 +1,36 @@
 import { createHash } from 'node:crypto';
 import { SvcError } from '../errors.js';
+import { DAMAGED } from './open.js';
 import { readRemapRun } from './remap.js';
-import type { Db } from './sqlite.js';
+import { type Db, Sqlite } from './sqlite.js';
+
+/** True for an error that the program does not foresee; a damaged file can be its cause. */
+export function isBug(error: unknown): boolean {
+  return error instanceof SvcError ? error.code === 'internal' : !(error instanceof Sqlite.SqliteError);
+}
+
+/**
+ * Checks the whole file, its indexes too, and that children have known paths.
+ *
+ * @throws SvcError `corrupt_database`
+ */
+export function assertUndamaged(db: Db): void {
+  checkFile(db, 'integrity_check(1)');
+  const stray = db.prepare('select 1 from child where path not in (select id from child_path) limit 1');
+  if (stray.get() === undefined) return;
+  throw new SvcError('corrupt_database', 'The database is damaged: a child has an unknown path.', {
+    hint: DAMAGED,
+  });
+}
+
+/** @throws SvcError `corrupt_database` */
+export function checkFile(db: Db, check: 'quick_check(1)' | 'integrity_check(1)'): void {
+  const result = db.pragma(check, { simple: true });
+  if (result === 'ok') return;
+  throw new SvcError('corrupt_database', `The database is damaged: ${String(result)}.`, {
+    hint: DAMAGED,
+  });
+}
 
 /**
  * Compares the remap with the digest that was stored with it.
@@ -39,6 +68,7 @@ export function digestRemap(db: Db, throwIfStopped: () => void = () => {}): stri
 }
 
 const DESCRIPTIONS = [
+  'select json_array(complete, v3_exported, v3_rows, v4_exported, v4_seen) from remap_run',
   `select json_array(id, model, path, region, v3_company_id, v4_company_id, status, reason, matched_by, provisional,
      unique_id_conflict, merged, count, v3_count)
    from remap_group order by id`,
