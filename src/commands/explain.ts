@@ -1,7 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
-import { SvcError } from '../errors.js';
 import type { DefineCommand } from './command.js';
-import { idOption, narrowingOf } from './options.js';
+import { idOption, placeOf } from './options.js';
 
 export const explainCommand: DefineCommand = (run) =>
   new Command('explain')
@@ -18,16 +17,11 @@ export const explainCommand: DefineCommand = (run) =>
     .action((name, id, options, command) =>
       run(command, ['json'], async (io) => {
         const config = await io.config();
-        const [model = '', path = null] = name.split('#', 2);
-        narrowingOf({ model: [model] }, config);
-        const { region = null, company: companyId = null } = options;
-        assertRegion(region, config.v3.regions);
+        const place = placeOf(name, options, config);
         const { explainRecord } = await import('../inspect/explain.js');
         const { renderExplanation } = await import('../inspect/render-explanation.js');
         const { readDatabase } = await import('./read-database.js');
-        const explanation = await readDatabase(config, (db) =>
-          explainRecord(db, config, { model, path, region, companyId, id }),
-        );
+        const explanation = await readDatabase(config, (db) => explainRecord(db, config, { ...place, id }));
         for (const text of explanation.warnings) io.onProgress({ kind: 'note', level: 'warning', text });
         return {
           exitCode: explanation.stories.length === 0 ? 1 : 0,
@@ -36,9 +30,3 @@ export const explainCommand: DefineCommand = (run) =>
         };
       }),
     );
-
-function assertRegion(region: string | null, regions: readonly { readonly region: string }[]): void {
-  if (region === null || regions.some((endpoint) => endpoint.region === region)) return;
-  const names = regions.map((endpoint) => endpoint.region).join(', ');
-  throw new SvcError('usage', `The configuration has no region "${region}".`, { hint: `It has ${names}.` });
-}

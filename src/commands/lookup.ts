@@ -1,10 +1,9 @@
 import { Command } from '@commander-js/extra-typings';
-import type { Config } from '../config/config.js';
-import { type Generation, parseSvcId } from '../domain.js';
+import { parseSvcId } from '../domain.js';
 import { SvcError } from '../errors.js';
-import type { Answer, Lookup } from '../store/lookup.js';
+import type { Answer } from '../store/lookup.js';
 import type { DefineCommand, Io } from './command.js';
-import { idOption } from './options.js';
+import { idOption, placeOf } from './options.js';
 
 export const lookupCommand: DefineCommand = (run) =>
   new Command('lookup')
@@ -34,112 +33,52 @@ interface LookupOptions {
   readonly json?: string | undefined;
 }
 
-async function lookUp(model: string, words: readonly string[], options: LookupOptions, io: Io) {
+/** What to do about answers without an id, by their reason or status. */
+const HINTS: ReadonlyMap<string, string> = new Map([
+  [
+    'several_records',
+    'several_records: an id belongs to records of several regions, companies or parents. Name one with --region or --company.',
+  ],
+  ['merged', 'merged: several V3 ids became one V4 id; they are all named, separated by commas.'],
+  [
+    'unknown',
+    'unknown: not in the remap. Ids of children need a model such as accounting/invoices#line_items.',
+  ],
+]);
+
+async function lookUp(name: string, words: readonly string[], options: LookupOptions, io: Io) {
   const config = await io.config();
-  const place = parsePlace(config, model, options);
+  const { model, path, ...place } = placeOf(name, options, config);
   if (words.length === 0 && options.stdin !== true) {
     throw new SvcError('usage', 'No ids were given.', {
       hint: 'Name them after the model, or read them from stdin with --stdin.',
     });
   }
-  const ids = words.map((word) => parseArgument(word));
+  const ids = words.map((word) => parseWord(word, 'usage', 'The argument'));
   const { assertUsableRemap, readStaleness } = await import('../store/readiness.js');
   const { prepareLookup } = await import('../store/lookup.js');
   const { writeOutput } = await import('../runtime/write-output.js');
   const { readDatabase } = await import('./read-database.js');
   return readDatabase(config, async (db) => {
-    const { allowIncomplete = false } = options;
+    const warn = (text: string) => io.onProgress({ kind: 'note', level: 'warning', text });
+    const { allowIncomplete = false, reverse = false, json } = options;
     assertUsableRemap(db, config, { allowIncomplete, allowStale: true });
     const changes = readStaleness(db, config);
-    if (changes.length > 0)
-      warn(io, `The remap is stale. Changed since it was built: ${changes.join(', ')}.`);
-    const answers = createAnswers(prepareLookup(db), place);
-    const render =
-      options.json === undefined
-        ? renderLine
-        : (answer: Answer) => renderJsonLine(answer, place, changes.length > 0);
+    const isStale = changes.length > 0;
+    if (isStale) warn(`The remap is stale. Changed since it was built: ${changes.join(', ')}.`);
+    const find = prepareLookup(db);
+    const outcomes = new Set<string>();
     async function* lines(): AsyncGenerator<string> {
-      for await (const id of readIds(ids, options, io)) yield render(answers.find(id), place.from);
-    }
-    await writeOutput(options.json ?? '-', lines(), io);
-    for (const text of answers.warnings()) warn(io, text);
-    return { exitCode: answers.areAllKnown() ? 0 : 1 };
-  });
-}
-
-function warn(io: Io, text: string): void {
-  io.onProgress({ kind: 'note', level: 'warning', text });
-}
-
-interface Place {
-  readonly from: Generation;
-  readonly model: string;
-  /** '' for records, otherwise the children's field. */
-  readonly path: string;
-  readonly region: string | null;
-  readonly companyId: bigint | null;
-  /** Fields of the model that hold children. */
-  readonly children: readonly string[];
-}
-
-/** @throws SvcError `usage` for a model, field, region or company that does not exist */
-function parsePlace(config: Config, text: string, { reverse, region, company }: LookupOptions): Place {
-  const [model = '', path = ''] = text.split('#', 2);
-  const pair = config.models.find(({ v3 }) => v3 === model);
-  if (pair === undefined)
-    throw unknownName(
-      'model',
-      model,
-      config.models.map(({ v3 }) => v3),
-    );
-  if (path !== '' && !pair.children.includes(path))
-    throw unknownName(`field with children in ${model}`, path, pair.children);
-  const regions = config.v3.regions.map((endpoint) => endpoint.region);
-  if (region !== undefined && !regions.includes(region)) throw unknownName('region', region, regions);
-  return {
-    from: reverse === true ? 'v4' : 'v3',
-    model,
-    path,
-    region: region ?? null,
-    companyId: company ?? null,
-    children: pair.children,
-  };
-}
-
-function unknownName(what: string, name: string, names: readonly string[]): SvcError {
-  return new SvcError('usage', `The configuration has no ${what} "${name}".`, {
-    hint: names.length === 0 ? 'It has none.' : `It has ${names.join(', ')}.`,
-  });
-}
-
-function createAnswers(find: Lookup, place: Place) {
-  const { from, model, path, children } = place;
-  let areAllKnown = true;
-  let isSeveral = false;
-  let field: string | undefined;
-  return {
-    find: (id: bigint): Answer => {
-      const answer = find(from, model, id, place);
-      if (answer.status === 'unknown') {
-        areAllKnown = false;
-        if (path === '')
-          field ??= children.find(
-            (name) => find(from, model, id, { ...place, path: name }).status !== 'unknown',
-          );
+      for await (const id of readIds(ids, options, io)) {
+        const answer = find(reverse ? 'v4' : 'v3', model, id, { path: path ?? '', ...place });
+        outcomes.add(answer.reason ?? answer.status);
+        yield json === undefined ? renderLine(answer, reverse) : renderJsonLine(answer, name, isStale);
       }
-      isSeveral ||= answer.reason === 'several_records';
-      return answer;
-    },
-    areAllKnown: () => areAllKnown,
-    warnings: () => [
-      ...(isSeveral
-        ? [
-            'several_records: an id belongs to records of several regions, companies or parents. Name one with --region or --company.',
-          ]
-        : []),
-      ...(field === undefined ? [] : [`Some are ids of children: write the model as ${model}#${field}.`]),
-    ],
-  };
+    }
+    await writeOutput(json ?? '-', lines(), io);
+    for (const [outcome, hint] of HINTS) if (outcomes.has(outcome)) warn(hint);
+    return { exitCode: outcomes.has('unknown') ? 1 : 0 };
+  });
 }
 
 async function* readIds(ids: readonly bigint[], { stdin }: LookupOptions, io: Io): AsyncGenerator<bigint> {
@@ -149,33 +88,26 @@ async function* readIds(ids: readonly bigint[], { stdin }: LookupOptions, io: Io
   let line = 0;
   for await (const text of createInterface({ input: io.stdin, crlfDelay: Number.POSITIVE_INFINITY })) {
     line += 1;
-    if (text.trim() !== '') yield parseLine(text.trim(), line);
+    if (text.trim() !== '') yield parseWord(text.trim(), 'bad_input', `Line ${line} of the input`);
   }
 }
 
-function parseArgument(word: string): bigint {
+function parseWord(word: string, code: 'usage' | 'bad_input', subject: string): bigint {
   const id = parseSvcId(word);
   if (id !== null) return id;
-  throw new SvcError('usage', `"${word.slice(0, 40)}" is not an id.`, {
+  throw new SvcError(code, `${subject} is not an id: "${word.slice(0, 40)}".`, {
     hint: 'Ids are 64-bit integers in plain digits.',
   });
 }
 
-function parseLine(text: string, line: number): bigint {
-  const id = parseSvcId(text);
-  if (id !== null) return id;
-  throw new SvcError('bad_input', `Line ${line} of the input is not an id: "${text.slice(0, 40)}".`, {
-    hint: 'Write one id per line: 64-bit integers in plain digits.',
-    facts: { line },
-  });
-}
-
-function renderLine({ v3Id, v4Id, status, reason }: Answer, from: Generation): string {
-  const [asked, other] = from === 'v3' ? [v3Id, v4Id] : [v4Id, v3Id];
+function renderLine({ v3Id, v4Id, mergedV3Ids, status, reason }: Answer, isReverse: boolean): string {
+  const v3 = mergedV3Ids.length > 0 ? mergedV3Ids.join(',') : v3Id;
+  const [asked, other] = isReverse ? [v4Id, v3] : [v3Id, v4Id];
   return `${asked}\t${other ?? '-'}\t${status}${reason === null ? '' : `/${reason}`}\n`;
 }
 
-function renderJsonLine(answer: Answer, { model, path }: Place, stale: boolean): string {
+function renderJsonLine(answer: Answer, name: string, stale: boolean): string {
+  const [model, path = ''] = name.split('#');
   const digits = (id: bigint | null) => (id === null ? null : String(id));
   const line = {
     model,
@@ -187,6 +119,7 @@ function renderJsonLine(answer: Answer, { model, path }: Place, stale: boolean):
     region: answer.region,
     v3_company_id: digits(answer.v3CompanyId),
     v4_company_id: digits(answer.v4CompanyId),
+    merged_v3_svc_ids: answer.mergedV3Ids.map(String),
     stale,
   };
   return `${JSON.stringify(line)}\n`;

@@ -53,13 +53,37 @@ export function narrowingOf(
   { models }: Pick<Config, 'models'>,
 ): Narrowing {
   const paths = models.map(({ v3 }) => v3);
-  for (const model of options.model ?? []) {
-    if (paths.includes(model)) continue;
-    const clause = didYouMeanClause(model, paths);
-    throw new SvcError(
-      'usage',
-      `"${model}" is not a configured model${clause}${clause.endsWith('?') ? '' : '.'}`,
-    );
-  }
+  for (const model of options.model ?? []) assertConfigured('model', model, paths);
   return { models: options.model ?? [], companies: options.company ?? [] };
+}
+
+/**
+ * The model, field of children (null: not named), region and company of ids.
+ *
+ * @throws SvcError `usage` for what is not configured
+ */
+export function placeOf(
+  name: string,
+  options: { readonly region?: string | undefined; readonly company?: bigint | undefined },
+  { models, v3 }: Pick<Config, 'models' | 'v3'>,
+) {
+  const [path = '', field = null] = name.split('#', 2);
+  assertConfigured(
+    'model',
+    path,
+    models.map((model) => model.v3),
+  );
+  const { region = null, company: companyId = null } = options;
+  const fields = models.find((model) => model.v3 === path)?.children ?? [];
+  if (field !== null) assertConfigured(`field with children in ${path}`, field, fields);
+  const regions = v3.regions.map((endpoint) => endpoint.region);
+  if (region !== null) assertConfigured('region', region, regions);
+  return { model: path, path: field, region, companyId };
+}
+
+function assertConfigured(what: string, name: string, names: readonly string[]): void {
+  if (names.includes(name)) return;
+  const clause = didYouMeanClause(name, names);
+  const end = clause.endsWith('?') ? '' : '.';
+  throw new SvcError('usage', `"${name}" is not a configured ${what}${clause}${end}`);
 }

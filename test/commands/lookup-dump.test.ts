@@ -8,7 +8,8 @@ import { must } from '../../src/text/at.js';
 import { readCells, readRemapRows } from '../contract.js';
 import { openProject } from '../support/project.js';
 import type { RemapCells } from '../support/remap-cells.js';
-import { runCli } from '../support/run-cli.js';
+import { keysOf, makeFolder, runCli } from '../support/run-cli.js';
+import { serveFile } from '../support/serve-http.js';
 
 const MODEL = 'accounting/invoices';
 
@@ -102,6 +103,64 @@ describe('lookup', () => {
   it('names the line of a text that is not an id', async () => {
     const { code, stderr } = await runCli(['lookup', MODEL, '--stdin'], { ...at, input: '1\n2\nthree\n' });
     expect([code, stderr]).toEqual([6, expect.stringContaining('Line 3')]);
+  });
+});
+
+describe('lookup of an id in several rows', () => {
+  const lines = `${MODEL}#line_items`;
+  const record = (id: number, company: number, key: string, line: number) => ({
+    svc_id: id,
+    svc_company_id: company,
+    platform_id: key,
+    line_items: [{ svc_id: line, platform_id: `line-${key}` }],
+  });
+  // In eu the V3 ids 1 and 2 became the V4 id 9; us has the V3 id 1, too.
+  const eu = [record(1, 5, 'a', 51), record(2, 5, 'a', 52)];
+  const us = [record(1, 6, 'b', 61), record(3, 6, 'c', 62)];
+  const v4 = [record(9, 5, 'a', 500), record(8, 6, 'b', 501), record(7, 6, 'c', 501)];
+  const service = serveFile(({ url = '' }, response) => {
+    const [, region, , , company] = new URL(url, 'http://x').pathname.split('/');
+    const ofCompany = v4.filter(({ svc_company_id }) => String(svc_company_id) === company);
+    const data = company === undefined ? [{ svc_id: 5 }, { svc_id: 6 }] : ofCompany;
+    const isV3 = region !== 'v4';
+    const body = isV3 ? { data: region === 'eu' ? eu : us, next: null } : { data: { data, next: null } };
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  let folder = '';
+
+  beforeAll(async () => {
+    folder = makeFolder({
+      v3: {
+        regions: { eu: { baseUrl: `${service.origin}/eu` }, us: { baseUrl: `${service.origin}/us` } },
+      },
+      v4: { baseUrl: service.origin },
+      models: [{ v3: MODEL, v4: 'invoices' }],
+      companies: { match: 'same_id' },
+      limits: { merged: '100%' },
+    });
+    const ended = await runCli(['run', '--quiet'], { cwd: folder, env: keysOf('secret-key-1') });
+    expect([ended.code, ended.stderr]).toEqual([0, '']);
+  });
+
+  const lookUp = (...args: readonly string[]) =>
+    runCli(['lookup', ...args], { cwd: folder, env: keysOf('secret-key-1') });
+
+  it.each([
+    ['a record that two became', [MODEL, '9'], '9\t1,2\tambiguous/merged', ['1', '2']],
+    ['a child that two became', [lines, '500'], '500\t51,52\tambiguous/merged', ['51', '52']],
+    ['children of two records', [lines, '501'], '501\t-\tambiguous/several_records', []],
+  ])('answers with every V3 id, back from %s', async (_name, args, line, merged) => {
+    const { code, stdout, stderr } = await lookUp(...args, '--reverse');
+    expect([code, stdout]).toEqual([0, `${line}\n`]);
+    expect(stderr.includes('--region')).toBe(merged.length === 0);
+    const json = JSON.parse((await lookUp(...args, '--reverse', '--json', '-')).stdout);
+    expect(json).toMatchObject({ v3_svc_id: null, merged_v3_svc_ids: merged });
+  });
+
+  it('does not choose between rows that differ only in their V4 id', async () => {
+    expect((await lookUp(MODEL, '1')).stdout).toBe('1\t-\tambiguous/several_records\n');
+    expect((await lookUp(MODEL, '1', '--company', '6')).stdout).toBe('1\t8\tmatched\n');
+    expect((await lookUp(MODEL, '2')).stdout).toBe('2\t9\tmatched\n');
   });
 });
 
