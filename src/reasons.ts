@@ -60,10 +60,10 @@ const DESCRIPTORS = {
   },
   company_not_in_v3: {
     statuses: ['v4_only'],
-    title: 'Company not in V3',
-    meaning: 'Its company has no pair in V3.',
+    title: 'No V3 company read for it',
+    meaning: 'Its company has no pair among the V3 companies that were read.',
     action:
-      'Name the pair in companies.csv if V3 has the company under another id; companies connected after the move are expected.',
+      'Name the pair in companies.csv if V3 has the company under another id. Companies connected after the move, and those that "companies" or "v3.companies" leaves out, are expected.',
   },
   model_not_in_v4: {
     statuses: ['unmatched', 'deleted'],

@@ -4,6 +4,7 @@ import type { Clock, ModelPair, OnProgress } from '../domain.js';
 import { isRequestError, SvcError } from '../errors.js';
 import { type StreamRow, streamKeyOf } from '../store/streams.js';
 import type { Saver, StreamAnswer } from './save-page.js';
+import type { Step } from './walk.js';
 
 export interface StreamReader {
   readonly api: Pick<Api, 'fetchPage'>;
@@ -99,14 +100,14 @@ async function ask(
 /** The error of a list that failed: its request's error, or a new one for what its pages say. */
 function buildFailure(
   { generation, region, model, companyId }: StreamRow,
-  { code, sentence }: { readonly code: SvcError['code']; readonly sentence: string },
+  { code, sentence, hint }: NonNullable<Step['failure']>,
   result: StreamAnswer['result'],
 ): SvcError {
   const thrown = result instanceof SvcError ? result : undefined;
-  if (thrown?.code === code) return thrown;
+  if (thrown?.code === code && hint === undefined) return thrown;
   return new SvcError(code, sentence, {
-    hint: 'Run the same command again: it continues with what is stored.',
-    facts: { generation, region, model, companyId },
+    hint: hint ?? 'Run the same command again: it continues with what is stored.',
+    facts: { ...thrown?.facts, generation, region, model, companyId },
     cause: thrown,
   });
 }

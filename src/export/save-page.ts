@@ -70,8 +70,8 @@ export function createSaver(options: SaverOptions): Saver {
 /** Adds the error of a list that failed to its row, with the hint and facts of the request's error. */
 function withError(step: Step, thrown: SvcError | null): Step {
   if (step.failure === undefined) return step;
-  const { code, sentence } = step.failure;
-  const { hint = null, facts = {} } = thrown ?? {};
+  const { code, sentence, hint = thrown?.hint ?? null } = step.failure;
+  const { facts = {} } = thrown ?? {};
   const error = JSON.stringify({ code, message: sentence, hint, facts }, (_name, value: unknown) =>
     typeof value === 'bigint' ? value.toString() : value,
   );

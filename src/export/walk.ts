@@ -51,7 +51,7 @@ export interface ErrorOutcome {
 export interface Step {
   readonly row: StreamRow;
   readonly discard: readonly Discard[];
-  readonly failure?: { readonly code: ErrorCode; readonly sentence: string };
+  readonly failure?: { readonly code: ErrorCode; readonly sentence: string; readonly hint?: string };
   readonly note?: string;
 }
 
@@ -77,7 +77,7 @@ export function beginReading(row: StreamRow, restart: boolean, rules: ReadingRul
   if (restart || row.state === 'absent') return startReading(row, nowMs);
   if (isUnfinished(row)) return resume(row);
   if (!rules.sweeps) return startReading(row, nowMs);
-  return startSweep({ ...row, ...RUNNING, finishedAt: null, rounds: 0 }, rules);
+  return startSweep({ ...row, ...RUNNING, phase: 'top_up', finishedAt: null, rounds: 0 }, rules);
 }
 
 const RUNNING = { state: 'running', endReason: null, error: null } as const;
@@ -124,7 +124,7 @@ function startWalk(row: StreamRow): Step {
     idlePages: 0,
     emptyEnd: 0,
   };
-  if (row.phase === 'sweep') return { row: next, discard: ['cursors'] };
+  if (row.phase !== 'walk') return { row: next, discard: ['cursors'] };
   const duplicates = row.duplicates + row.rejected;
   return { row: { ...next, duplicates, rejected: 0 }, discard: ['cursors', 'rejected'] };
 }
@@ -133,7 +133,8 @@ function startWalk(row: StreamRow): Step {
 function startSweep(row: StreamRow, rules: ReadingRules): Step {
   const { watermarkMs, rounds } = row;
   const since = watermarkMs === null ? null : isoOf(watermarkMs - rules.sweepOverlapMs);
-  return startWalk({ ...row, phase: 'sweep', since, changes: 0, rounds: rounds + 1, restartRecords: null });
+  const phase = row.phase === 'walk' ? 'sweep' : row.phase;
+  return startWalk({ ...row, phase, since, changes: 0, rounds: rounds + 1, restartRecords: null });
 }
 
 function afterPage(before: StreamRow, page: PageOutcome, rules: ReadingRules): Step {
@@ -157,7 +158,7 @@ function countPage(row: StreamRow, page: PageOutcome): StreamRow {
   const objects = page.objects - page.excluded.objects;
   const fresh = page.fresh + page.excluded.fresh;
   // A sweep's count covers its filter only.
-  const total = row.phase === 'sweep' ? null : page.totalCount;
+  const total = row.phase === 'walk' ? page.totalCount : null;
   return {
     ...row,
     pages: row.pages + 1,
@@ -180,7 +181,7 @@ function afterLastPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): 
     return { row: { ...row, emptyEnd: 1 }, discard: [] };
   }
   const ended: StreamRow = { ...row, readAt: row.walkStartedAt };
-  return row.phase === 'sweep' ? endSweep(ended, page.nowMs, rules) : endWalk(ended, page.nowMs, rules);
+  return row.phase === 'walk' ? endWalk(ended, page.nowMs, rules) : endSweep(ended, page.nowMs, rules);
 }
 
 function endWalk(row: StreamRow, nowMs: number, rules: ReadingRules): Step {
@@ -229,7 +230,8 @@ function afterError(row: StreamRow, error: ErrorOutcome, rules: ReadingRules): S
     const readAt = isoOf(error.askedMs);
     return end({ ...row, state: 'absent', endReason: 'not_found', readAt }, error.nowMs);
   }
-  return fail(row, error.code, error.sentence);
+  const isGone = error.status === 404 && error.holdsRecords && !rules.dropsMissingLists;
+  return fail(row, error.code, error.sentence, isGone ? { hint: KEEP_V3 } : {});
 }
 
 /** Drops the cursor, and walks the list anew if this walk saw more than the one before. */
@@ -248,8 +250,12 @@ function isAbsence(row: StreamRow, error: ErrorOutcome, rules: ReadingRules): bo
   return isFirstPage && (rules.dropsMissingLists || !error.holdsRecords);
 }
 
-function fail(row: StreamRow, code: ErrorCode, sentence: string): Step {
-  return { row: { ...row, state: 'failed', endReason: code }, discard: [], failure: { code, sentence } };
+const KEEP_V3 =
+  'V3 showed records there before, and they are kept: ask the operator to keep this list until the cutover. Meanwhile --model judges the other models, and --allow-incomplete lets lookup, dump and apply use what was read.';
+
+function fail(row: StreamRow, code: ErrorCode, sentence: string, more: { hint?: string } = {}): Step {
+  const failure = { code, sentence, ...more };
+  return { row: { ...row, state: 'failed', endReason: code }, discard: [], failure };
 }
 
 /**

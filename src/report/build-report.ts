@@ -64,6 +64,7 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
     scope: {
       models: given.models == null ? null : [...given.models],
       companies: given.companies == null ? null : given.companies.map(String),
+      settings: listNarrowing(config),
     },
     blockers,
     gate,
@@ -101,6 +102,19 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
       ...describeRemap(readRemapRun(db), readStaleness(db, config), judgement, totals),
     },
   };
+}
+
+/** The settings that leave companies out. */
+function listNarrowing({ companies, v3, v4 }: Config): Report['scope']['settings'] {
+  const settings = [
+    { name: 'companies.include', ids: companies.include },
+    { name: 'companies.exclude', ids: companies.exclude },
+    { name: 'v3.companies', ids: v3.companies },
+    { name: 'v4.companies', ids: v4.companies },
+  ];
+  return settings
+    .filter(({ ids }) => ids.length > 0)
+    .map(({ name, ids }) => ({ name, companies: ids.map(String) }));
 }
 
 function countModels(

@@ -133,12 +133,18 @@ function verdictSentence({ outcome, totals, gate }: Report): string {
   }
 }
 
-function scopeSentence({ scope: { models, companies } }: Report): string[] {
+/** What the verdict is of, if not of everything. */
+export function scopeSentence({ scope: { models, companies, settings } }: Report): string[] {
   const parts = [
-    ...(models === null ? [] : [`models ${models.join(', ')}`]),
-    ...(companies === null ? [] : [`companies ${companies.join(', ')}`]),
+    ...(models === null ? [] : [`only models ${listFirst(models)}`]),
+    ...(companies === null ? [] : [`only companies ${listFirst(companies)}`]),
+    ...settings.map(({ name, companies: ids }) => {
+      const how = name === 'companies.exclude' ? 'without' : 'only';
+      const side = name.startsWith('v3') ? 'V3 ' : name.startsWith('v4') ? 'V4 ' : '';
+      return `${how} ${side}companies ${listFirst(ids)} ("${name}")`;
+    }),
   ];
-  return parts.length === 0 ? [] : [`Only ${parts.join(' and ')}.`];
+  return parts.length === 0 ? [] : [`Judged: ${parts.join('; ')}.`];
 }
 
 /** What is known about the start of V4's history, and from which records it was inferred. */
@@ -202,9 +208,10 @@ function obstacleSection({ blockers, gate, windows, evidence }: Report): Section
   }));
   const items = obstacles.map((obstacle) => ({
     title: describeKey(obstacle.key).title || obstacle.key,
-    text: obstacle.limit.name === 'maxAge' ? ageText(obstacle.limit, evidence) : modelsText(obstacle),
+    text: obstacle.limit.unit === 'hours' ? ageText(obstacle.limit, evidence) : modelsText(obstacle),
     action: actionFor(obstacle.key, windows, obstacle.limit.model),
   }));
+  const rows = obstacles.filter(({ limit }) => limit.unit !== 'hours').flatMap(obstacleRows);
   const columns = [
     ...numbers('Records', 'Line items'),
     ...texts('Of'),
@@ -214,7 +221,7 @@ function obstacleSection({ blockers, gate, windows, evidence }: Report): Section
   return {
     ...section('obstacles', 'What stands in the way'),
     items: [...blocking, ...items],
-    ...(obstacles.length === 0 ? {} : { table: tableOf(columns, obstacles.flatMap(obstacleRows)) }),
+    ...(rows.length === 0 ? {} : { table: tableOf(columns, rows) }),
   };
 }
 

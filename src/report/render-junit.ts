@@ -3,7 +3,7 @@ import { escapeMarkup } from '../text/escape.js';
 import { groupDigits } from '../text/numbers.js';
 import { groupBy } from '../text/rows.js';
 import { nameOfStream } from './cannot-see.js';
-import { describeLimit } from './document.js';
+import { describeLimit, scopeSentence } from './document.js';
 import { actionFor, titleOfKey } from './next-steps.js';
 import type { Report, ReportStream } from './report-schema.js';
 
@@ -37,7 +37,10 @@ export function* renderJunit(report: Report): Generator<string> {
     const count = (kind: Case['kind']) => rows.filter((row) => row.kind === kind).length;
     const counts = `tests="${rows.length}" failures="${count('failure')}" errors="${count('error')}" skipped="${count('skipped')}"`;
     yield `<testsuite name="${escapeMarkup(name)}" package="svc-migrate" id="${id}" ${time} ${counts}>\n`;
-    yield `<properties><property name="outcome" value="${report.outcome}"/></properties>\n`;
+    const scope = scopeSentence(report).map(
+      (text) => `<property name="scope" value="${escapeMarkup(text)}"/>`,
+    );
+    yield `<properties><property name="outcome" value="${report.outcome}"/>${scope.join('')}</properties>\n`;
     for (const row of rows) yield renderCase(row);
     yield '<system-out/>\n<system-err/>\n</testsuite>\n';
   }

@@ -4,7 +4,7 @@ import { countOf, formatBytes, formatTime, groupDigits } from '../text/numbers.j
 import { sumOf } from '../text/rows.js';
 import { wrapText } from '../text/wrap.js';
 import { nameOfStream } from './cannot-see.js';
-import { buildDocument } from './document.js';
+import { buildDocument, scopeSentence } from './document.js';
 import type { Report, ReportStream } from './report-schema.js';
 
 const MAX_UNFINISHED = 10;
@@ -20,6 +20,7 @@ interface ShownStatus {
 export function renderStatus({ report, database, width, verbose }: ShownStatus): string {
   const { completeness, evidence, lists } = report;
   const { title, lead, next } = buildDocument(report);
+  const scope = scopeSentence(report);
   const unfinished = completeness.filter(isUnfinished);
   const shown = verbose ? unfinished : unfinished.slice(0, MAX_UNFINISHED);
   const more = sumOf(lists.filter(isUnfinished), (group) => group.lists) - shown.length;
@@ -36,7 +37,7 @@ export function renderStatus({ report, database, width, verbose }: ShownStatus):
     ...shown.map((list) => `  ${describeList(list)}`),
     ...(more > 0 ? [`  … and ${groupDigits(more)} more`] : []),
     ...describeRemap(report),
-    `Verdict: ${title}: ${lead[0]}`,
+    `Verdict: ${[`${title}: ${lead[0]}`, ...scope].join(' ')}`,
     `Next: ${next}`,
   ];
   return lines.map((line) => `${wrapLine(escapeUnseen(line), width)}\n`).join('');

@@ -207,6 +207,9 @@ export const reportSchema = z
     scope: z.strictObject({
       models: z.array(z.string()).nullable().describe('null: all configured models.'),
       companies: z.array(id).nullable().describe('V3 company ids; null: all.'),
+      settings: z
+        .array(z.strictObject({ name: z.string(), companies: z.array(id) }))
+        .describe('Settings that chose companies: other companies were not read.'),
     }),
     blockers: z.array(blocker).describe('Why the outcome is incomplete or not_ready.'),
     gate: z.strictObject({ pass: z.boolean(), limits: z.array(limit) }),

@@ -19,6 +19,8 @@ interface OpenList extends PlannedList {
   readonly state: StreamState | null;
   readonly endReason: string | null;
   readonly pages: bigint;
+  /** How to end the error that ended the reading. */
+  readonly hint: string | null;
 }
 
 const MAX_NAMED_LISTS = 3;
@@ -74,13 +76,13 @@ const OPEN_LISTS = `
     select v4_company_id from company
     where ifnull(v3_company_id, v4_company_id) in (select value from json_each(@companies)))
   select 'v3' as generation, region.value as region, model.value as model, null as companyId, null as state,
-    null as endReason, 0 as pages
+    null as endReason, 0 as pages, null as hint
   from json_each(@regions) as region cross join json_each(@models) as model
   where not exists (
     select 1 from stream as s
     where s.generation = 'v3' and s.region = cast(region.value as text) and s.model = cast(model.value as text))
   union all
-  select 'v4', '', model.value, c.company_id, null, null, 0
+  select 'v4', '', model.value, c.company_id, null, null, 0, null
   from v4_company as c cross join json_each(@inV4) as model
   where not exists (
       select 1 from stream as s
@@ -88,7 +90,7 @@ const OPEN_LISTS = `
         and ifnull(s.company_id, 'all') = +c.company_id)
     and (@companies is null or c.company_id in (select company_id from v4_scope))
   union all
-  select generation, region, model, company_id, state, end_reason, pages
+  select generation, region, model, company_id, state, end_reason, pages, error ->> 'hint'
   from stream
   where state in ('running', 'failed')
     and (model = 'core/companies' or model in (select value from json_each(@models)))
@@ -115,8 +117,9 @@ function describeUnfinished(generation: Generation, lists: readonly OpenList[]):
       `${nameOfList(list)} (${list.endReason ?? shownState(list.state ?? 'running', list.pages > 0n)})`,
   );
   const text = `${countOf(lists.length, `${generation.toUpperCase()} list`)} not read to the end: ${firstFew(names)}.`;
+  // Reading again ends other errors.
   const isRefused = lists.every(({ endReason }) => endReason === 'http_status');
-  const next = isRefused ? 'svc-migrate doctor' : 'svc-migrate run';
+  const next = isRefused ? (lists[0]?.hint ?? 'svc-migrate doctor') : 'svc-migrate run';
   return [{ code: 'stream_unfinished', outcome: 'incomplete', text, next }];
 }
 

@@ -384,7 +384,7 @@ export function readReadingTimes(db: Db, scope: Scope): ReadingTimes {
   const sql = `
     select min(read_at) as oldest, max(read_at) as newest,
       ifnull(sum(state not in ('running', 'failed') and unixepoch(read_at) is null), 0) as undated,
-      ifnull(sum(generation = 'v3' and phase = 'sweep'), 0) as toppedUp
+      ifnull(sum(generation = 'v3' and phase = 'top_up'), 0) as toppedUp
     from stream
     where ${LIST_SCOPE}`;
   return must(readAll<ReadingTimes>(db, sql, scopeParams(scope))[0], 'reading times');

@@ -29,7 +29,7 @@ create table stream(
   error text, -- JSON {code, message, hint, facts} of the error that ended the last attempt
   read_at text, -- start of the last walk or sweep that reached its end: the age of the data
   -- A walk reads the list from its start. A reading is one walk or more, and for V3 the sweeps after them.
-  phase text not null default 'walk' check (phase in ('walk', 'sweep')),
+  phase text not null default 'walk' check (phase in ('walk', 'sweep', 'top_up')), -- top_up: a sweep of a later export
   walk integer not null default 1, -- number of the current walk; a record keeps the number of the last walk that saw it
   reading_walk integer not null default 1, -- first walk of the reading; at its end, records that no walk since then saw are dropped
   walk_started_at text,

@@ -20,7 +20,7 @@ export interface StreamRow extends StreamKey {
   readonly finishedAt: string | null;
   readonly error: string | null;
   readonly readAt: string | null;
-  readonly phase: 'walk' | 'sweep';
+  readonly phase: 'walk' | 'sweep' | 'top_up';
   readonly walk: number;
   readonly readingWalk: number;
   readonly walkStartedAt: string | null;

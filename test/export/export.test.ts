@@ -137,6 +137,23 @@ describe('export of V3', () => {
     expect((await b.run(service)).streams).toMatchObject([{}, { state: 'complete', uniqueRecords: 2 }]);
   });
 
+  it('keeps the records of a V3 list that is gone, and says what to do', async () => {
+    const b = bench(config({ models: [pair('a/x'), pair('b/x')] }));
+    const service = createFakeService({ 'v3 eu a/x all': records(2), 'v3 eu b/x all': records(2) });
+    await b.run(service);
+    service.lists.delete('v3 eu b/x all');
+    for (const options of [{}, { restart: true }]) {
+      const { error, streams } = await b.run(service, 'v3', options);
+      expect(streams[1]).toMatchObject({ state: 'failed', endReason: 'http_status' });
+      expect(error?.hint).toMatch(/operator.*--model.*--allow-incomplete/);
+      const stored = b.look((db) =>
+        db.prepare("select error ->> 'hint' as hint from stream where error is not null").all(),
+      );
+      expect(stored).toEqual([{ hint: error?.hint }]);
+    }
+    expect(b.look(storedIds)).toHaveLength(4);
+  });
+
   it('counts as another export where only the state of a list changes', async () => {
     const b = bench(config({ models: [pair('a/x'), pair('b/x')] }));
     const service = createFakeService({ 'v3 eu a/x all': records(2), 'v3 eu b/x all': [] });

@@ -258,7 +258,7 @@ describe('what an export begins with', () => {
       false,
       'running walk 2/1 at null',
     ],
-    ['a finished list of V3: a sweep', 'V3', done, false, 'running sweep 2/1 at null since 500'],
+    ['a finished list of V3: a sweep', 'V3', done, false, 'running top_up 2/1 at null since 500'],
     ['a finished list of V4: a new reading', 'V4', done, false, 'running walk 2/2 at null'],
     ['a restart', 'V3', done, true, 'running walk 2/2 at null'],
     [

@@ -243,7 +243,7 @@ function save(state: State, flight: Flight, variant: Variant, subject: Subject):
  * what changed during it is caught by the sweep.
  */
 function promisedBy({ row }: State, { isEnd }: ModelPage, { rules }: Variant): boolean {
-  return row.cursor === null || (rules.sweeps && isEnd && row.phase !== 'sweep');
+  return row.cursor === null || (rules.sweeps && isEnd && row.phase === 'walk');
 }
 
 /** The store in miniature, see `prepareSaveRecords`; the replays hold it against the real one. */

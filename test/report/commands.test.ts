@@ -223,6 +223,17 @@ const OPEN: Scene = {
   ],
 };
 
+it('a V3 list that is gone is not read again: the verdict says what to do', async () => {
+  await withScene(CLEAN, async (test) => {
+    const error = JSON.stringify({ code: 'http_status', hint: 'Ask the operator.', facts: { status: 404 } });
+    sql(`update stream set state = 'failed', end_reason = 'http_status', error = '${error}' where id = 2`)(
+      test,
+    );
+    const result = await runIn(checkCommand, ['check'], ioOf(test));
+    expect(result).toMatchObject({ exitCode: 4, json: { next: 'Ask the operator.' } });
+  });
+});
+
 describe('findings', () => {
   it('shows the first of each reason, and writes all as one JSON document', async () => {
     await withScene(OPEN, async (test) => {

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { buildDocument } from '../../src/report/document.js';
+import { renderHtml } from '../../src/report/render-html.js';
+import { renderJunit } from '../../src/report/render-junit.js';
+import { renderMarkdown } from '../../src/report/render-markdown.js';
 import { renderText } from '../../src/report/render-text.js';
 import { reportSchema } from '../../src/report/report-schema.js';
 import { CLEAN, INVOICES, MIXED, NOW, type Scene, withScene } from './support.js';
@@ -140,6 +143,102 @@ describe('the start of the history of V4', () => {
     });
     await withScene({ ...withWindow('2026-09-01', '2026-09-08'), rows }, ({ report }) => {
       expect(report().next).toContain('"unexplained"');
+    });
+  });
+});
+
+describe('a gate that the configuration narrows', () => {
+  it.each([
+    [{ companies: { include: [1] } }, 'companies.include', '1'],
+    [{ companies: { exclude: [7, 8] } }, 'companies.exclude', '7'],
+    [
+      { v3: { regions: { default: { baseUrl: 'https://v3.example' } }, companies: [1, 3] } },
+      'v3.companies',
+      '3',
+    ],
+    [{ v4: { baseUrl: 'https://v4.example', companies: [1] } }, 'v4.companies', '1'],
+  ])('says so in every format: %j', async (settings, name, company) => {
+    await withScene({ ...CLEAN, settings }, ({ report }) => {
+      const narrowed = report();
+      expect(narrowed.scope.settings).toEqual([{ name, companies: expect.arrayContaining([company]) }]);
+      const document = buildDocument(narrowed);
+      const style = { width: 400, color: false, verbose: false };
+      const formats = [
+        renderText(document, style).split('\n').slice(0, 4).join(' '),
+        renderMarkdown(document).split('<details>')[0] ?? '',
+        renderHtml(document, narrowed).split('</header>')[0] ?? '',
+        [...renderJunit(narrowed)].join(''),
+      ];
+      for (const text of formats) expect(text).toMatch(new RegExp(`(?:only|without).*${company}.*${name}`, 'i'));
+    });
+  });
+
+  it('says nothing where all companies were read', async () => {
+    await withScene(CLEAN, ({ report }) => {
+      expect(report().scope).toEqual({ models: null, companies: null, settings: [] });
+      expect([...renderJunit(report())].join('')).not.toContain('name="scope"');
+    });
+  });
+});
+
+describe('what the check cannot see', () => {
+  it.each([
+    ['walk', false],
+    ['sweep', false],
+    ['top_up', true],
+  ])('names records that vanished from V3 only after a top-up: %s', async (phase, isNamed) => {
+    const scene = { ...CLEAN, streams: [{ set: `phase = '${phase}'`, where: "generation = 'v3'" }] };
+    await withScene(scene, ({ report }) => {
+      expect(
+        report()
+          .cannotSee.map(({ code }) => code)
+          .includes('v3_vanished'),
+      ).toBe(isNamed);
+    });
+  });
+});
+
+it('evidence that is too old is told in hours, not in records', async () => {
+  await withScene(CLEAN, ({ report }) => {
+    const old = report({}, NOW + 30 * 3_600_000);
+    const text = renderText(buildDocument(old), { width: 80, color: false, verbose: false });
+    expect(old.gate.limits.at(-1)).toMatchObject({ name: 'maxAge', actual: 33, pass: false });
+    expect(text).toContain('Evidence too old: Read at 2026-11-01 00:00 UTC; "maxAge" accepts 1 d.');
+    expect(text).not.toMatch(/– +hours/);
+  });
+});
+
+describe('long lists', () => {
+  const MANY = 10_003;
+  const numbers = `with recursive n(i) as (select 2 union all select i + 1 from n where i <= ${MANY})`;
+  const scene: Scene = {
+    rows: CLEAN.rows,
+    sql: [
+      `${numbers} insert into company select 'default', i, null, 'ambiguous', 0, 0, i, 0, '[]' from n`,
+      `${numbers} insert into stream(generation, region, model, company_id, route, state, read_at)
+       select 'v4', '', '${INVOICES}', i, 'invoices', 'complete', '2026-11-01T00:00:00.000Z' from n`,
+      `${numbers} insert into remap_group(model, path, region, v3_company_id, status, reason, provisional, unique_id_conflict,
+         merged, count, v3_count)
+       select '${INVOICES}', '', 'default', i, 'unmatched', 'outside_backfill_window', 0, 0, 0, 1, 1 from n`,
+      `${numbers} insert into remap_row(group_id, platform_id, v3_svc_id)
+       select g.id, 'p', 1000 + g.id from remap_group as g where g.reason = 'outside_backfill_window'`,
+      `insert into exported_count
+       select 'v3', 'default', '${INVOICES}', v3_company_id, 1, 0, 0, 0 from remap_group where reason = 'outside_backfill_window'`,
+    ],
+  };
+
+  it('end at 10,000 rows, and every format says how many there are', async () => {
+    await withScene(scene, ({ report }) => {
+      const long = report();
+      const { companies, ambiguousCompanies, completeness, fullSync, omitted } = long;
+      const lengths = [companies, ambiguousCompanies, completeness, fullSync].map(({ length }) => length);
+      expect(lengths).toEqual([10_000, 10_000, 10_000, 10_000]);
+      expect(omitted).toEqual({ companies: 4, ambiguousCompanies: 3, completeness: 8, fullSync: 3 });
+      expect(long.totals.v3RecordsByStatus.unmatched).toBe(MANY);
+      const text = renderText(buildDocument(long), { width: 80, color: false, verbose: true });
+      const rest = text.split('\n').filter((line) => line.includes(' more: '));
+      expect(rest.map((line) => /[\d,]+/.exec(line)?.[0])).toEqual(['9,503', '9,503', '9,504']);
+      expect([...renderJunit(long)].join('')).toContain('8 more lists');
     });
   });
 });

@@ -11,11 +11,11 @@ import type { Status } from '../../src/reasons.js';
 import { buildReport } from '../../src/report/build-report.js';
 import type { Report } from '../../src/report/report-schema.js';
 import { saveFingerprint } from '../../src/store/fingerprint.js';
+import { digestRemap } from '../../src/store/integrity.js';
 import { closeDatabase, openDatabase } from '../../src/store/open.js';
 import { buildRemapInputs } from '../../src/store/readiness.js';
 import type { Scope } from '../../src/store/remap.js';
 import type { Db } from '../../src/store/sqlite.js';
-import { digestRemap } from '../../src/store/integrity.js';
 import { must } from '../../src/text/at.js';
 
 export const INVOICES = 'accounting/invoices';
@@ -147,15 +147,15 @@ function seal(db: Db, config: Config): void {
   const v3 = count('select ifnull(sum(v3_count), 0) from remap_group');
   const v4 = count('select count(*) from remap_row where v4_svc_id is not null');
   const inputs = JSON.stringify(buildRemapInputs(db, config, digestInputFiles(config)));
-  db.prepare('insert or replace into remap_run values (1, ?, ?, 1, ?, ?, ?, ?, ?)').run(
+  db.prepare("insert or replace into remap_run values (1, ?, '', 1, ?, ?, ?, ?, ?)").run(
     '2026-11-01T01:00:00.000Z',
-    digestRemap(db),
     inputs,
     v3,
     v3,
     v4,
     v4,
   );
+  db.prepare('update remap_run set sha256 = ?').run(digestRemap(db));
 }
 
 function fillStreams(db: Db, config: Config): ReadonlyMap<string, bigint> {
