@@ -3,16 +3,16 @@ import { brotliCompressSync, brotliDecompressSync, constants, gunzipSync } from 
 import type { ListPage } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { must } from '../text/at.js';
+import type { AnswerBody } from './http.js';
 
 /** Pages of records take 8 % less than at quality 1 and 17 % less than with gzip at 1, in the time of gzip at 1. */
 const FAST = { params: { [constants.BROTLI_PARAM_QUALITY]: 3, [constants.BROTLI_PARAM_LGWIN]: 15 } };
 
 /** A body as it came, compressed: pages that wait to be saved take a fifth of the memory. */
-export function packBody(
-  body: Uint8Array,
-  encoding: 'identity' | 'gzip',
-): Pick<ListPage, 'body' | 'encoding'> {
-  return encoding === 'gzip' ? { body, encoding } : { body: brotliCompressSync(body, FAST), encoding: 'br' };
+export function packBody({ decoded, gzip }: AnswerBody): Pick<ListPage, 'body' | 'encoding'> {
+  return gzip === null
+    ? { body: brotliCompressSync(decoded, FAST), encoding: 'br' }
+    : { body: gzip, encoding: 'gzip' };
 }
 
 /** The text of a stored body. @throws SvcError `bad_response` if it is not UTF-8 */

@@ -2,22 +2,14 @@ import { setMaxListeners } from 'node:events';
 import type { Dispatcher } from 'undici';
 import type { ApiKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
-import {
-  type Clock,
-  type Generation,
-  type ListPage,
-  type ModelPair,
-  type OnProgress,
-  REFUSED_STATUSES,
-  type StreamKey,
-} from '../domain.js';
+import { type Clock, type ListPage, type OnProgress, REFUSED_STATUSES, type StreamKey } from '../domain.js';
 import { isNotFound, SvcError } from '../errors.js';
 import { must } from '../text/at.js';
 import { assertParsable, packBody, textOf } from './body.js';
 import { parseCompanyPage } from './company-list.js';
-import { buildHosts, createDispatcher, type Host, hostOf } from './hosts.js';
-import { type Sleep, sleepForReal, steadyClock } from './limiter.js';
-import { type ParsePage, pageFormat, pageParser } from './pages.js';
+import { buildHosts, type Host, type Sleep, sleepForReal, steadyClock } from './hosts.js';
+import { createDispatcher } from './http.js';
+import { pageFormat, parsePage } from './pages.js';
 import {
   type ApiQuery,
   buildList,
@@ -30,7 +22,7 @@ import {
 } from './queries.js';
 import { type RequestOptions, requestParsed } from './retry.js';
 import { scrubber } from './scrub.js';
-import { type FetchedRecord, recordParser } from './single-record.js';
+import { parseRecord, type RecordMembers } from './single-record.js';
 
 export interface ApiOptions {
   readonly config: Config;
@@ -45,24 +37,15 @@ export interface ApiOptions {
   readonly random?: () => number;
 }
 
-export interface EndpointState {
-  readonly generation: Generation;
-  readonly region: string;
-  readonly host: string;
-  readonly requests: number;
-  readonly retries: number;
-  /** The service's clock minus ours at its last response with a `Date` header; null before. */
-  readonly clockOffsetMs: number | null;
-}
-
 export interface Api {
   /** One page of a list, validated. For a status such as 404, it throws `http_status` with `facts.status`. */
   fetchPage(request: ListRequest): Promise<ListPage>;
   /** One page of a list with the caller's own parameters, for filtered reads and probes. */
   fetchRawList(request: RawListRequest): Promise<ListPage>;
   /** One V4 record, or null if there is none (404). */
-  fetchRecord(request: RecordRequest): Promise<FetchedRecord | null>;
-  endpoints(): readonly EndpointState[];
+  fetchRecord(request: RecordRequest): Promise<RecordMembers | null>;
+  /** The services' clocks minus ours, by region, where a response had a `Date` header. */
+  clockOffsets(): readonly { readonly region: string; readonly clockOffsetMs: number }[];
   close(): Promise<void>;
 }
 
@@ -73,27 +56,30 @@ export interface Api {
  * @throws SvcError `config` if HTTPS_PROXY is not usable
  */
 export function createApi(options: ApiOptions): Api {
-  const { config } = options;
+  const { config, keys, onProgress } = options;
   setMaxListeners(0, options.signal);
   const dispatcher = options.dispatcher ?? createDispatcher(config);
   const settings = buildRequestOptions(options, dispatcher);
-  const hosts = buildHosts(config, options.keys, settings);
-  const hostFor = ({ generation, region }: StreamKey): Host =>
-    must(generation === 'v3' ? hosts.v3.get(region) : hosts.v4, `host of region ${region}`);
-  const fetchList = createListFetcher(config, settings);
-  const fetchPage = (request: ListRequest, asksDeleted: boolean): Promise<ListPage> => {
-    const host = hostFor(request.stream);
-    return fetchList(
-      request,
-      host,
-      buildList(request, host.endpoint.pageSize, config.fieldPrefix, asksDeleted),
-    );
+  const hosts = buildHosts(config, keys, { ...settings, maxWaitMs: config.http.maxWaitMs });
+  const hostFor = ({ generation, region }: Pick<StreamKey, 'generation' | 'region'>): Host => {
+    const host = hosts.find((each) => each.generation === generation && each.endpoint.region === region);
+    return must(host, `host of region ${region}`);
+  };
+  const fetchList = (request: Pick<ListRequest, 'stream' | 'pair'>, query: ApiQuery) =>
+    fetchParsedList(request, hostFor(request.stream), query, config, settings);
+  const fetchPage = (request: ListRequest, asksDeleted: boolean) => {
+    const { pageSize } = hostFor(request.stream).endpoint;
+    return fetchList(request, buildList(request, pageSize, config.fieldPrefix, asksDeleted));
   };
   return {
-    fetchPage: withDeletedFallback(config, fetchPage, options.onProgress),
-    fetchRawList: (request) => fetchList(request, hostFor(request.stream), buildRawList(request)),
-    fetchRecord: (request) => fetchRecord(request, config, hosts.v4, settings),
-    endpoints: () => [...hosts.v3.values(), hosts.v4].map(stateOf),
+    fetchPage: withDeletedFallback(config, fetchPage, onProgress),
+    fetchRawList: (request) => fetchList(request, buildRawList(request)),
+    fetchRecord: (request) =>
+      fetchRecord(request, config, hostFor({ generation: 'v4', region: '' }), settings),
+    clockOffsets: () =>
+      hosts.flatMap(({ endpoint: { region }, clockOffsetMs }) =>
+        clockOffsetMs === null ? [] : [{ region, clockOffsetMs }],
+      ),
     close: async () => {
       if (options.dispatcher === undefined) await dispatcher.destroy();
     },
@@ -101,11 +87,10 @@ export function createApi(options: ApiOptions): Api {
 }
 
 function buildRequestOptions(options: ApiOptions, dispatcher: Dispatcher): RequestOptions {
-  const { timeoutMs, maxBodyBytes, attempts, maxWaitMs } = options.config.http;
+  const { timeoutMs, maxBodyBytes, attempts } = options.config.http;
   return {
     transport: { dispatcher, timeoutMs, maxBodyBytes, signal: options.signal },
     attempts,
-    maxWaitMs,
     clock: options.clock ?? steadyClock,
     sleep: options.sleep ?? sleepForReal,
     random: options.random ?? Math.random,
@@ -114,38 +99,28 @@ function buildRequestOptions(options: ApiOptions, dispatcher: Dispatcher): Reque
   };
 }
 
-function stateOf({ generation, endpoint, tally }: Host): EndpointState {
-  return { generation, region: endpoint.region, host: hostOf(endpoint), ...tally };
-}
-
-type FetchList = (
-  list: Pick<ListRequest, 'stream' | 'pair'>,
+function fetchParsedList(
+  { stream, pair }: Pick<ListRequest, 'stream' | 'pair'>,
   host: Host,
   query: ApiQuery,
-) => Promise<ListPage>;
-
-function createListFetcher(config: Config, settings: RequestOptions): FetchList {
-  const parsers = new Map<string, ParsePage>();
-  const parserOf = ({ generation }: StreamKey, pair: ModelPair | null): ParsePage => {
-    if (pair === null) return (text) => parseCompanyPage(text, { ...config, ...config.v4 });
-    const name = `${generation} ${pair.v3}`;
-    const parser = parsers.get(name) ?? pageParser(pageFormat(config, generation, pair));
-    parsers.set(name, parser);
-    return parser;
-  };
-  return ({ stream, pair }, host, query) => {
-    const parse = parserOf(stream, pair);
-    const url = buildUrl(host.endpoint.baseUrl, query);
-    const target = { host, url, model: pair?.v3 ?? null, companyId: stream.companyId };
-    return requestParsed(
-      target,
-      ({ decoded, sent, encoding }, servedMs) => {
-        assertParsable(decoded, settings.transport.maxBodyBytes);
-        return { ...parse(textOf(decoded), stream.companyId), servedMs, ...packBody(sent, encoding) };
-      },
-      settings,
-    );
-  };
+  config: Config,
+  settings: RequestOptions,
+): Promise<ListPage> {
+  const { companyId } = stream;
+  const url = buildUrl(host.endpoint.baseUrl, query);
+  return requestParsed(
+    { host, url, model: pair?.v3 ?? null, companyId },
+    (body, servedMs) => {
+      assertParsable(body.decoded, config.http.maxBodyBytes);
+      const text = textOf(body.decoded);
+      const page =
+        pair === null
+          ? parseCompanyPage(text, { ...config, ...config.v4 })
+          : parsePage(text, pageFormat(config, stream.generation, pair), companyId);
+      return { ...page, servedMs, ...packBody(body) };
+    },
+    settings,
+  );
 }
 
 async function fetchRecord(
@@ -153,17 +128,17 @@ async function fetchRecord(
   config: Config,
   host: Host,
   settings: RequestOptions,
-): Promise<FetchedRecord | null> {
+): Promise<RecordMembers | null> {
   const { pair, companyId, svcId } = request;
   if (pair.v4 === null) return null;
   const url = buildUrl(host.endpoint.baseUrl, buildV4Record(request));
-  const parse = recordParser(pageFormat(config, 'v4', pair));
+  const format = pageFormat(config, 'v4', pair);
   try {
     return await requestParsed(
       { host, url, model: pair.v3, companyId },
       ({ decoded }) => {
-        assertParsable(decoded, settings.transport.maxBodyBytes);
-        return parse(textOf(decoded), companyId, svcId);
+        assertParsable(decoded, config.http.maxBodyBytes);
+        return parseRecord(textOf(decoded), format, companyId, svcId);
       },
       settings,
     );
@@ -205,7 +180,7 @@ function withDeletedFallback(
 /** Only for a first page: on later pages, the cursor may be the reason. */
 function isDeletedRefused({ stream, pair, cursor }: ListRequest, error: unknown): boolean {
   const isFirst = stream.generation === 'v4' && pair !== null && cursor === null;
-  if (!isFirst || !(error instanceof SvcError) || !REFUSED_STATUSES.includes(error.facts['status']))
-    return false;
-  return String(error.facts['answer']).includes('include_deleted');
+  if (!isFirst || !(error instanceof SvcError)) return false;
+  const { status, answer } = error.facts;
+  return REFUSED_STATUSES.includes(status) && String(answer).includes('include_deleted');
 }

@@ -1,9 +1,18 @@
 import type { PageRecord, V4Company } from '../domain.js';
 import { parseId } from '../domain.js';
+import { SvcError } from '../errors.js';
 import { at } from '../text/at.js';
-import { badCompanyList, isMembers, type Members, openEnvelope, parseJson } from './envelope.js';
-import { exactInteger, type ParsedPage, quoteIntegers } from './pages.js';
-import { itemTexts, valueStart } from './raw-text.js';
+import { itemTexts, memberText } from './json-text.js';
+import {
+  exactInteger,
+  isMembers,
+  type Members,
+  openEnvelope,
+  type ParsedPage,
+  parseJson,
+  quoteIntegers,
+  shortest,
+} from './pages.js';
 
 export interface CompanyListFormat {
   readonly fieldPrefix: string;
@@ -19,45 +28,44 @@ type CompanyId = number | bigint;
  * @throws SvcError `bad_response`, which lists the fields of a company if no id is found
  */
 export function parseCompanyPage(text: string, format: CompanyListFormat): ParsedPage {
-  const { fieldPrefix: prefix, companyIdField } = format;
-  const names = [`${prefix}id`, `${prefix}company_id`, 'id'];
-  const quoted = companyIdField === null ? names : [at(companyIdField.split('.'), -1)];
   parseJson(text);
-  const { list, next, totalCount, path } = openEnvelope(parseJson(quoteIntegers(text, quoted)), null);
-  const idPath = companyIdField === null ? findIdPath(list, names) : companyIdField.split('.');
+  const exact = parseJson(quoteIntegers(text, idNames(format)));
+  const { list, next, totalCount, path } = openEnvelope(exact, null);
+  const idPath = findIdPath(list, format);
   const ids = idPath === null ? null : idsAt(list, idPath);
-  if (ids === null) throw badCompanyList(describeMissing(list, companyIdField ?? names.join(', ')));
-  const start = valueStart(text, path);
-  const bodies = start === null ? [] : [...itemTexts(text, start)];
+  if (ids === null) throw noIds(list, format);
+  const bodies = itemTexts(memberText(text, path) ?? '');
   const companies = ids.map((companyId, index): V4Company => ({ companyId, body: at(bodies, index) }));
   return { records: ids.map(recordOf), rejected: [], companies, next, totalCount };
 }
 
-export function describeCompany(
-  { companyId, body }: V4Company,
-  { fieldPrefix: prefix, companyIdField }: CompanyListFormat,
+/** The field with the ids of listed companies, and all fields of the first. */
+export function describeCompanies(
+  companies: readonly V4Company[],
+  format: CompanyListFormat,
 ): { readonly idField: string; readonly fields: readonly string[] } {
-  const names = [`${prefix}id`, `${prefix}company_id`, 'id'];
-  const company = parseJson(quoteIntegers(body, names));
-  const fields = isMembers(company) ? fieldsOf(company) : [];
-  const candidates = [
-    ...names,
-    ...fields.filter((field) => names.some((name) => field.endsWith(`.${name}`))),
-  ];
-  const holdsId = (field: string) => idsAt([company], field.split('.'))?.[0] === companyId;
-  return { idField: companyIdField ?? candidates.find(holdsId) ?? 'id', fields };
+  const list = companies.map(({ body }) => parseJson(quoteIntegers(body, idNames(format))));
+  const company = list.find(isMembers);
+  const idPath = findIdPath(list, format) ?? [];
+  return { idField: idPath.join('.'), fields: company === undefined ? [] : fieldsOf(company) };
+}
+
+/** The names that an id may have. */
+function idNames({ fieldPrefix: prefix, companyIdField }: CompanyListFormat): readonly string[] {
+  if (companyIdField === null) return [`${prefix}id`, `${prefix}company_id`, 'id'];
+  return companyIdField.split('.').slice(-1);
 }
 
 /** The first field that holds an id in every company: of the company itself, else one object deeper. */
-function findIdPath(list: readonly unknown[], names: readonly string[]): readonly string[] | null {
+function findIdPath(list: readonly unknown[], format: CompanyListFormat): readonly string[] | null {
+  if (format.companyIdField !== null) return format.companyIdField.split('.');
+  const names = idNames(format);
   const top = names.find((name) => idsAt(list, [name]) !== null);
   if (top !== undefined) return [top];
-  const objects = Object.entries(list.find(isMembers) ?? {}).flatMap(([name, value]) =>
-    isMembers(value) ? [name] : [],
-  );
+  const objects = Object.entries(list.find(isMembers) ?? {}).filter(([, value]) => isMembers(value));
   for (const name of names) {
     const nested = objects
-      .map((object) => [object, name])
+      .map(([object]) => [object, name])
       .filter((path) => {
         const ids = idsAt(list, path);
         // An id that all companies share identifies something else.
@@ -85,18 +93,19 @@ function readId(value: unknown): CompanyId | null {
   const integer = exactInteger(value);
   if (integer !== null || typeof value !== 'string') return integer;
   const id = parseId(value);
-  if (id === null) return null;
-  return Number.isSafeInteger(Number(id)) ? Number(id) : id;
+  return id === null ? null : shortest(id);
+}
+
+function noIds(list: readonly unknown[], format: CompanyListFormat): SvcError {
+  const company = list.find((item) => !isMembers(item)) ?? list[0];
+  const where = format.companyIdField ?? idNames(format).join(', ');
+  const what = isMembers(company)
+    ? `not every company has an id in ${where}; one has the fields ${fieldsOf(company).join(', ') || 'none'}`
+    : 'one of its companies is not an object';
+  return new SvcError('bad_response', `V4's list of companies cannot be read: ${what}.`);
 }
 
 const MAX_FIELDS = 30;
-
-function describeMissing(list: readonly unknown[], where: string): string {
-  const company = list.find((item) => !isMembers(item)) ?? list[0];
-  if (!isMembers(company)) return 'one of its companies is not an object';
-  const fields = fieldsOf(company).join(', ') || 'none';
-  return `not every company has an id in ${where}; one has the fields ${fields}`;
-}
 
 function fieldsOf(company: Members): string[] {
   const names = Object.entries(company).flatMap(([name, value]) =>

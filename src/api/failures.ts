@@ -1,21 +1,48 @@
 import * as z from 'zod';
-import { type ErrorCode, type ErrorFacts, SvcError } from '../errors.js';
+import { type ErrorCode, SvcError } from '../errors.js';
 import { toUrl } from '../text/addresses.js';
 import type { Host } from './hosts.js';
 import type { AttemptOutcome } from './http.js';
 import type { Scrub } from './scrub.js';
 
-const MAX_QUOTE_CHARS = 200;
-/** A longer body is no error message; it is not searched for a request_id. */
-const MAX_SEARCHED_BYTES = 262_144;
-
 export interface RequestTarget {
   readonly host: Host;
   readonly url: URL;
+  /** Null for V4's list of companies. */
   readonly model: string | null;
   readonly companyId: bigint | null;
 }
 
+/** Why the response to a request cannot be used, and whether another attempt may help. */
+interface Fault {
+  readonly code: ErrorCode;
+  readonly isPassing: boolean;
+}
+
+type Answer = Extract<AttemptOutcome, { kind: 'answer' }>;
+type Failure = Extract<AttemptOutcome, { kind: 'failure' }>;
+
+const FAILURES: Readonly<Record<Failure['failure'], Fault>> = {
+  network: { code: 'network', isPassing: true },
+  timeout: { code: 'timeout', isPassing: true },
+  broken_body: { code: 'bad_response', isPassing: true },
+  body_too_large: { code: 'body_too_large', isPassing: false },
+  tls: { code: 'network', isPassing: false },
+};
+
+/** What is wrong with any outcome but status 200. */
+export function faultOf(outcome: AttemptOutcome): Fault {
+  if (outcome.kind === 'failure') return FAILURES[outcome.failure];
+  const { status } = outcome;
+  if (status < 300) return { code: 'bad_response', isPassing: true };
+  if (status < 400) return { code: 'redirect', isPassing: false };
+  if (status === 401 || status === 403) return { code: 'auth', isPassing: false };
+  if (status === 501) return { code: 'http_status', isPassing: true };
+  const isPassing = status === 408 || status === 429 || status >= 500;
+  return { code: isPassing ? 'unavailable' : 'http_status', isPassing };
+}
+
+/** Turns the outcome of the last attempt into an error. */
 export function buildFailure(
   code: ErrorCode,
   outcome: AttemptOutcome,
@@ -23,38 +50,63 @@ export function buildFailure(
   attempts: number,
   scrub: Scrub,
 ): SvcError {
-  const facts = { ...factsOf(target, attempts), ...outcomeFacts(outcome, target, scrub) };
-  return new SvcError(code, describeFailure(code, outcome, target, scrub), {
+  const isAnswer = outcome.kind === 'answer';
+  const answer = isAnswer ? quote(excerptOf(outcome), scrub) : undefined;
+  const sentence = isAnswer
+    ? describeAnswer(code, outcome, target, answer, scrub)
+    : describeFailure(outcome, target, scrub);
+  return new SvcError(code, sentence, {
     hint: adviseOn(code, outcome, target),
-    facts,
+    facts: { ...factsOf(outcome, target, attempts, scrub), answer },
   });
 }
 
-function describeFailure(
-  code: ErrorCode,
+/** Turns the error of a parser that refused an answer into one that names the request. */
+export function buildBadAnswer(
+  reason: SvcError,
   outcome: AttemptOutcome,
   target: RequestTarget,
+  attempts: number,
+  scrub: Scrub,
+): SvcError {
+  const answer = quote(String(reason.facts['answer'] ?? ''), scrub);
+  const said = answer === undefined ? '.' : `: ${answer}`;
+  const sentence = `${target.host.label}, GET ${target.url.pathname}: ${reason.message.replace(/\.$/, '')}${said}`;
+  return new SvcError(reason.code, scrub(sentence), {
+    hint: reason.hint ?? (target.model === null ? COMPANIES_HINT : BAD_ANSWER_HINT),
+    facts: { ...factsOf(outcome, target, attempts, scrub), answer },
+  });
+}
+
+function describeFailure({ failure, detail }: Failure, { host, url }: RequestTarget, scrub: Scrub): string {
+  const request = `GET ${url.pathname}`;
+  if (failure === 'timeout') return `${host.label} did not finish its answer to ${request} in time.`;
+  if (failure === 'network' || failure === 'tls')
+    return `The connection to ${host.label} at ${url.host} failed (${scrub(detail)}).`;
+  return `${host.label} answered ${request} with a bad body: ${scrub(detail)}.`;
+}
+
+function describeAnswer(
+  code: ErrorCode,
+  { status, headers }: Answer,
+  { host, url }: RequestTarget,
+  answer: string | undefined,
   scrub: Scrub,
 ): string {
-  const { label } = target.host;
-  const request = `GET ${target.url.pathname}`;
-  if (outcome.kind === 'failure') {
-    if (code === 'timeout') return `${label} did not finish its answer to ${request} in time.`;
-    if (code === 'body_too_large')
-      return `${label} answered ${request} with a body that is larger than allowed.`;
-    if (code === 'bad_response')
-      return `${label} answered ${request} with a damaged body: ${scrub(outcome.detail)}.`;
-    return `The connection to ${label} at ${target.url.host} failed (${scrub(outcome.detail)}).`;
+  if (code === 'redirect') {
+    const address = headers.location === null ? null : toUrl(headers.location, url.href);
+    return `${host.label} redirects to ${scrub(address?.host ?? 'an unknown address')}; redirects are never followed.`;
   }
-  const said = quoteAnswer(outcome, scrub);
-  const end = said === undefined ? '.' : `: ${said}`;
-  if (code === 'auth') return `${label} refused the API key (${outcome.status})${end}`;
-  if (code !== 'redirect') return `${label} answered ${outcome.status} to ${request}${end}`;
-  const redirect = redirectHost(outcome.headers.location, target.url);
-  return `${label} redirects to ${redirect === null ? 'an unknown address' : scrub(redirect)}; redirects are never followed.`;
+  const said = answer === undefined ? '.' : `: ${answer}`;
+  return code === 'auth'
+    ? `${host.label} refused the API key (${status})${said}`
+    : `${host.label} answered ${status} to GET ${url.pathname}${said}`;
 }
 
 const AGAIN = 'Run the same command again: it continues where it stopped.';
+const COMPANIES_HINT =
+  'Name the company ids in `v4.companies`, or the field with the id in `v4.companyIdField`.';
+const BAD_ANSWER_HINT = `Nothing of this answer was stored. Check that baseUrl is the address of the API. ${AGAIN}`;
 
 function adviseOn(code: ErrorCode, outcome: AttemptOutcome, target: RequestTarget): string {
   switch (code) {
@@ -79,75 +131,38 @@ function adviseOn(code: ErrorCode, outcome: AttemptOutcome, target: RequestTarge
   }
 }
 
-export function buildBadAnswer(
-  reason: SvcError,
-  outcome: AttemptOutcome,
-  target: RequestTarget,
-  attempts: number,
-  scrub: Scrub,
-): SvcError {
-  const { answer } = reason.facts;
-  const said = typeof answer === 'string' ? quote(answer, scrub) : undefined;
-  const facts = {
-    ...factsOf(target, attempts),
-    ...outcomeFacts(outcome, target, scrub),
-    ...reason.facts,
-    answer: said,
-  };
-  const sentence = said === undefined ? reason.message : `${reason.message.replace(/\.$/, '')}: ${said}`;
-  return new SvcError(reason.code, `${target.host.label}, GET ${target.url.pathname}: ${scrub(sentence)}`, {
-    hint:
-      reason.hint ??
-      `Nothing of this answer was stored. Check that baseUrl is the address of the API. ${AGAIN}`,
-    facts,
-  });
-}
-
-export function withFacts(error: SvcError, target: RequestTarget, more: ErrorFacts = {}): SvcError {
-  const facts = { ...factsOf(target, null), ...error.facts, ...more };
-  return new SvcError(error.code, error.message, { hint: error.hint, facts, cause: error.cause });
-}
-
-function factsOf(target: RequestTarget, attempts: number | null) {
+function factsOf(outcome: AttemptOutcome, target: RequestTarget, attempts: number, scrub: Scrub) {
+  const isAnswer = outcome.kind === 'answer';
   return {
-    method: 'GET',
     route: target.url.pathname,
     host: target.url.host,
     region: target.host.endpoint.region || undefined,
     model: target.model ?? undefined,
     company: target.companyId ?? undefined,
-    attempts: attempts ?? undefined,
+    attempts,
+    status: isAnswer ? outcome.status : undefined,
+    request_id: isAnswer ? requestIdOf(outcome, scrub) : undefined,
+    error: isAnswer ? undefined : scrub(outcome.detail),
   };
 }
 
-function outcomeFacts(outcome: AttemptOutcome, target: RequestTarget, scrub: Scrub) {
-  if (outcome.kind === 'failure') return { status: undefined, error: scrub(outcome.detail) };
-  const redirect = redirectHost(outcome.headers.location, target.url);
-  return {
-    status: outcome.status,
-    request_id: requestIdOf(outcome.body.decoded, scrub),
-    target: redirect === null ? undefined : scrub(redirect),
-    answer: quoteAnswer(outcome, scrub),
-    error: undefined,
-  };
-}
+const MAX_QUOTE_CHARS = 200;
+/** A longer body is no error message. */
+const MAX_EXCERPT_BYTES = 16_384;
 
 const answerSchema = z.object({ request_id: z.string() });
 
-function requestIdOf(body: Uint8Array, scrub: Scrub): string | undefined {
-  if (body.length > MAX_SEARCHED_BYTES) return undefined;
+function requestIdOf(answer: Answer, scrub: Scrub): string | undefined {
   try {
-    const answer = answerSchema.safeParse(JSON.parse(Buffer.from(body).toString('utf8')));
-    return answer.success ? scrub(answer.data.request_id).slice(0, MAX_QUOTE_CHARS) : undefined;
+    const { data } = answerSchema.safeParse(JSON.parse(excerptOf(answer)));
+    return data && scrub(data.request_id).slice(0, MAX_QUOTE_CHARS);
   } catch {
     return undefined;
   }
 }
 
-type Answer = Extract<AttemptOutcome, { kind: 'answer' }>;
-
-function quoteAnswer({ status, body }: Answer, scrub: Scrub): string | undefined {
-  return status === 200 ? undefined : quote(Buffer.from(body.decoded).toString('utf8'), scrub);
+function excerptOf({ body }: Answer): string {
+  return Buffer.from(body.decoded.subarray(0, MAX_EXCERPT_BYTES)).toString('utf8');
 }
 
 /** A text of the server, safe to print; of an HTML page its title. Undefined if there is none. */
@@ -156,8 +171,4 @@ function quote(body: string, scrub: Scrub): string | undefined {
   const said = page ? (/<title>([^<]*)/i.exec(body)?.[1] ?? '') : body;
   const text = scrub(said.replace(/\s+/g, ' ')).trim();
   return text === '' ? undefined : text.slice(0, MAX_QUOTE_CHARS);
-}
-
-function redirectHost(location: string | null, from: URL): string | null {
-  return location === null ? null : (toUrl(location, from.href)?.host ?? null);
 }

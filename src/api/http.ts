@@ -1,35 +1,16 @@
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { type Dispatcher, errors, request } from 'undici';
-import { expectedError } from '../errors.js';
-
-export interface Call {
-  readonly url: URL;
-  readonly key: string;
-}
-
-export interface AnswerHeaders {
-  readonly retryAfter: string | null;
-  /** `X-RateLimit-Reset` or `RateLimit-Reset`. */
-  readonly rateLimitReset: string | null;
-  readonly date: string | null;
-  readonly location: string | null;
-}
-
-/** Complete if the status is 200, otherwise the first bytes. */
-export interface AnswerBody {
-  readonly decoded: Uint8Array;
-  readonly sent: Uint8Array;
-  readonly encoding: 'identity' | 'gzip';
-}
+import { type Dispatcher, EnvHttpProxyAgent, errors, request } from 'undici';
+import type { Config } from '../config/config.js';
+import { expectedError, SvcError } from '../errors.js';
 
 /** The outcome of one attempt. Only the caller's abort reason and unexpected errors are thrown instead. */
 export type AttemptOutcome =
   | {
       readonly kind: 'answer';
       readonly status: number;
-      readonly headers: AnswerHeaders;
+      readonly headers: Readonly<Record<'retryAfter' | 'date' | 'location', string | null>>;
       readonly body: AnswerBody;
     }
   | {
@@ -38,40 +19,74 @@ export type AttemptOutcome =
       readonly detail: string;
     };
 
+export interface AnswerBody {
+  readonly decoded: Uint8Array;
+  /** The body as it was sent, if compressed. */
+  readonly gzip: Uint8Array | null;
+}
+
 export interface TransportOptions {
   readonly dispatcher: Dispatcher;
   /** For the whole attempt, until the last byte is received. */
   readonly timeoutMs: number;
+  /** As sent, and decompressed. */
   readonly maxBodyBytes: number;
   readonly signal: AbortSignal;
 }
 
-const DEADLINE = Symbol('deadline');
-
-/** Makes one attempt. Never follows a redirect; requests gzip and decodes it strictly. */
-export async function fetchOnce(call: Call, options: TransportOptions): Promise<AttemptOutcome> {
-  options.signal.throwIfAborted();
-  const attempt = new AbortController();
-  const deadline = setTimeout(() => attempt.abort(DEADLINE), options.timeoutMs);
-  const stop = (): void => attempt.abort(options.signal.reason);
-  options.signal.addEventListener('abort', stop, { once: true });
+/**
+ * Creates the dispatcher of a client. Certificates are always verified, also through the proxy that `HTTPS_PROXY` names,
+ * and even if NODE_TLS_REJECT_UNAUTHORIZED is 0.
+ *
+ * @throws SvcError `config` if that variable does not name a proxy
+ */
+export function createDispatcher({ v3, v4, http }: Config): Dispatcher {
+  const tls = { timeout: http.timeoutMs, rejectUnauthorized: true };
   try {
-    return await send(call, options, attempt.signal);
-  } catch (error) {
-    options.signal.throwIfAborted();
-    return failureOf(error, attempt.signal.reason === DEADLINE);
-  } finally {
-    clearTimeout(deadline);
-    options.signal.removeEventListener('abort', stop);
+    return new EnvHttpProxyAgent({
+      pipelining: 1,
+      connections: Math.max(...[...v3.regions, v4].map(({ concurrency }) => concurrency)),
+      maxResponseSize: http.maxBodyBytes,
+      // Each attempt has a deadline; undici's own timers are coarser and not needed.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: tls,
+      proxyTls: tls,
+      requestTls: tls,
+      // Plain http never goes through a proxy, which could read the key.
+      httpProxy: '',
+    });
+  } catch (cause) {
+    // The value may contain a password, so no message shows it.
+    throw new SvcError('config', 'HTTPS_PROXY is not the address of an HTTP proxy.', {
+      hint: 'Write it like http://proxy.example.com:3128, or unset it.',
+      cause: cause instanceof Error ? cause.name : undefined,
+    });
   }
 }
 
-async function send(call: Call, options: TransportOptions, signal: AbortSignal): Promise<AttemptOutcome> {
-  const response = await request(call.url, {
-    dispatcher: options.dispatcher,
-    method: 'GET',
+/** Makes one attempt. Never follows a redirect; requests gzip and decodes it strictly. */
+export async function fetchOnce(url: URL, key: string, options: TransportOptions): Promise<AttemptOutcome> {
+  const deadline = AbortSignal.timeout(options.timeoutMs);
+  try {
+    return await send(url, key, options, AbortSignal.any([options.signal, deadline]));
+  } catch (error) {
+    options.signal.throwIfAborted();
+    if (deadline.aborted) return { kind: 'failure', failure: 'timeout', detail: 'deadline' };
+    return failureOf(error, options.maxBodyBytes);
+  }
+}
+
+async function send(
+  url: URL,
+  key: string,
+  { dispatcher, maxBodyBytes }: TransportOptions,
+  signal: AbortSignal,
+): Promise<AttemptOutcome> {
+  const response = await request(url, {
+    dispatcher,
     headers: {
-      api_key: call.key,
+      api_key: key,
       accept: 'application/json',
       'accept-encoding': 'gzip',
       'user-agent': 'svc-migrate',
@@ -79,35 +94,51 @@ async function send(call: Call, options: TransportOptions, signal: AbortSignal):
     signal,
   });
   const header = (name: string): string | null => [response.headers[name]].flat().at(-1) ?? null;
-  const encoding = header('content-encoding');
-  const body =
-    response.statusCode === 200
-      ? await readBody(response.body, options.maxBodyBytes, encoding)
-      : await readExcerpt(response.body, encoding);
+  const status = response.statusCode;
+  const body = readBody(response.body, header('content-encoding'), maxBodyBytes);
+  const outcome = {
+    kind: 'answer',
+    status,
+    headers: { retryAfter: header('retry-after'), date: header('date'), location: header('location') },
+    // The status of an error counts, whatever becomes of its body.
+    body: await (status === 200 ? body : body.catch(() => ({ decoded: new Uint8Array(), gzip: null }))),
+  } as const;
   // undici reuses the connection one turn of the event loop after the response has ended.
   await setImmediate();
+  return outcome;
+}
+
+const decompress = promisify(gunzip);
+
+/** Pages decompress to megabytes; zlib's default of 16 KiB would need a hundred chunks. */
+const CHUNK_BYTES = 262_144;
+
+async function readBody(
+  body: Dispatcher.ResponseData['body'],
+  encoding: string | null,
+  maxBytes: number,
+): Promise<AnswerBody> {
+  const sent = await body.bytes();
+  // A body with another encoding, which was not requested, is not valid UTF-8 or JSON.
+  if (!/^\s*(?:x-)?gzip\s*$/i.test(encoding ?? '')) return { decoded: sent, gzip: null };
   return {
-    kind: 'answer',
-    status: response.statusCode,
-    headers: {
-      retryAfter: header('retry-after'),
-      rateLimitReset: header('x-ratelimit-reset') ?? header('ratelimit-reset'),
-      date: header('date'),
-      location: header('location'),
-    },
-    body,
+    decoded: await decompress(sent, { maxOutputLength: maxBytes, chunkSize: CHUNK_BYTES }),
+    gzip: sent,
   };
 }
 
-function failureOf(error: unknown, isLate: boolean): AttemptOutcome {
-  if (isLate) return { kind: 'failure', failure: 'timeout', detail: 'deadline' };
-  if (error instanceof BodyError) return { kind: 'failure', failure: error.failure, detail: error.message };
+function failureOf(error: unknown, maxBytes: number): AttemptOutcome {
   const code = networkCodeOf(error);
   if (code === null) throw error;
-  return { kind: 'failure', failure: isTlsFailure(code) ? 'tls' : 'network', detail: code };
+  const failed = (failure: 'broken_body' | 'body_too_large' | 'tls' | 'network', detail: string) =>
+    ({ kind: 'failure', failure, detail }) as const;
+  if (/^Z_/.test(code)) return failed('broken_body', 'the gzip data is cut off or damaged');
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE' || code === 'ERR_BUFFER_TOO_LARGE')
+    return failed('body_too_large', `more than ${maxBytes} bytes`);
+  return failed(isTlsFailure(code) ? 'tls' : 'network', code);
 }
 
-/** The code of a socket, TLS or undici error; null for any other error, which is a bug. */
+/** The code of a socket, TLS, undici or zlib error; null for any other error, which is a bug. */
 function networkCodeOf(error: unknown): string | null {
   // A proxy refused to open a tunnel; the message names its status.
   if (error instanceof errors.RequestAbortedError) return error.message;
@@ -118,77 +149,4 @@ function networkCodeOf(error: unknown): string | null {
 
 function isTlsFailure(code: string): boolean {
   return /CERT|ERR_TLS|ERR_SSL|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|EPROTO/.test(code);
-}
-
-const decompress = promisify(gunzip);
-
-/** Pages decompress to megabytes; zlib's default of 16 KiB would need a hundred chunks. */
-const CHUNK_BYTES = 262_144;
-
-const EXCERPT_BYTES = 16_384;
-
-/** A body that exceeds the limit (as sent or decompressed), ends early, or contradicts its headers. */
-class BodyError extends Error {
-  readonly failure: 'broken_body' | 'body_too_large';
-
-  constructor(failure: BodyError['failure'], detail: string) {
-    super(detail);
-    this.failure = failure;
-  }
-}
-
-const NO_BODY: AnswerBody = { decoded: new Uint8Array(), sent: new Uint8Array(), encoding: 'identity' };
-
-type Body = Dispatcher.ResponseData['body'];
-
-/** The whole body, decoded; `maxBytes` limits its size both as sent and decompressed. */
-async function readBody(body: Body, maxBytes: number, encoding: string | null): Promise<AnswerBody> {
-  return decode(await collect(body, maxBytes), encoding, maxBytes);
-}
-
-/** The beginning of an error response's body; empty if it cannot be read. */
-async function readExcerpt(body: Body, encoding: string | null): Promise<AnswerBody> {
-  try {
-    return await readBody(body, EXCERPT_BYTES, encoding);
-  } catch {
-    return NO_BODY;
-  }
-}
-
-async function collect(body: Body, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of body) {
-    const bytes: Buffer = chunk;
-    length += bytes.length;
-    if (length > maxBytes) {
-      abandon(body);
-      throw new BodyError('body_too_large', `more than ${maxBytes} bytes`);
-    }
-    chunks.push(bytes);
-  }
-  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, length);
-}
-
-async function decode(sent: Buffer, encoding: string | null, maxBytes: number): Promise<AnswerBody> {
-  const name = encoding?.trim().toLowerCase() ?? 'identity';
-  if (name === '' || name === 'identity') return { decoded: sent, sent, encoding: 'identity' };
-  if (name !== 'gzip' && name !== 'x-gzip') {
-    throw new BodyError('broken_body', 'a content-encoding that was not requested');
-  }
-  try {
-    const decoded = await decompress(sent, { maxOutputLength: maxBytes, chunkSize: CHUNK_BYTES });
-    return { decoded, sent, encoding: 'gzip' };
-  } catch (error) {
-    const tooLarge = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
-    throw tooLarge
-      ? new BodyError('body_too_large', `more than ${maxBytes} bytes decompressed`)
-      : new BodyError('broken_body', 'the gzip data is cut off or damaged');
-  }
-}
-
-function abandon(body: Body): void {
-  // Without a listener, a later error of the destroyed body would be an uncaught exception.
-  body.on('error', () => {});
-  body.destroy();
 }

@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Config } from '../config/config.js';
 import type { Generation, ListPage, ModelPair, PageChild, PageRecord, RejectedObject } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { isMembers, type Members, openEnvelope, parseJson } from './envelope.js';
-import { parseIsoDate } from './iso-date.js';
-import { itemTexts, valueStart } from './raw-text.js';
+import { at } from '../text/at.js';
+import { itemTexts, memberText } from './json-text.js';
 
 export interface PageFormat {
   readonly generation: Generation;
@@ -15,33 +14,107 @@ export interface PageFormat {
 
 export type ParsedPage = Pick<ListPage, 'records' | 'rejected' | 'companies' | 'next' | 'totalCount'>;
 
+export function pageFormat(config: Config, generation: Generation, pair: ModelPair): PageFormat {
+  const { fieldPrefix, backfill } = config;
+  return { generation, fieldPrefix, children: pair.children, dateFields: backfill.dateFields };
+}
+
 /**
  * Parses the text of a page.
  *
  * @param companyId the company that all records must belong to; null: any
  * @throws SvcError `bad_response`
  */
-export type ParsePage = (text: string, companyId: number | bigint | null) => ParsedPage;
-
-export function pageFormat(config: Config, generation: Generation, pair: ModelPair): PageFormat {
-  const { fieldPrefix, backfill } = config;
-  return { generation, fieldPrefix, children: pair.children, dateFields: backfill.dateFields };
+export function parsePage(text: string, format: PageFormat, companyId: number | bigint | null): ParsedPage {
+  const { generation } = format;
+  const { list, path, next, totalCount } = openEnvelope(parseJson(text), generation);
+  let reader = new RecordReader(format, companyId, list);
+  if (reader.isInexact) {
+    const exact = parseJson(quoteIntegers(text, reader.idMembers));
+    reader = new RecordReader(format, companyId, openEnvelope(exact, generation).list);
+  }
+  const rejected = reader.rejected.length === 0 ? [] : withRawText(reader.rejected, text, path);
+  return { records: reader.records, rejected, companies: [], next, totalCount };
 }
 
-export function pageParser(format: PageFormat): ParsePage {
-  const reader = new RecordReader(format);
-  return (text, company) => {
-    const companyId = company === null ? null : shortest(company);
-    const { list, path, next, totalCount } = openEnvelope(parseJson(text), format.generation);
-    let taken = reader.readList(list, companyId);
-    if (taken.isInexact) {
-      const exact = parseJson(quoteIntegers(text, reader.idMembers));
-      taken = reader.readList(openEnvelope(exact, format.generation).list, companyId);
-    }
-    const rejected = taken.rejected.length === 0 ? [] : withRawText(taken.rejected, text, path);
-    return { records: taken.records, rejected, companies: [], next, totalCount };
-  };
+// The envelope ----------------------------------------------------------------------------------
+
+export interface Envelope {
+  readonly list: readonly unknown[];
+  /** The members that lead to the list. */
+  readonly path: readonly string[];
+  readonly next: string | null;
+  readonly totalCount: number | null;
 }
+
+export type Members = Readonly<Record<string, unknown>>;
+
+export function isMembers(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    const start = text.slice(0, 1000).trimStart();
+    const what =
+      start === '' ? 'empty' : start.startsWith('<') ? 'an HTML or XML page' : 'cut off or damaged';
+    throw badPage(`the body is ${what}, not JSON`);
+  }
+}
+
+/**
+ * Opens a page: `{data: [...], next}` in V3, the same inside another `data` in V4. A list that is null counts as empty
+ * only where the service also says that there are 0 records and no next page: without the count it may be a failure.
+ *
+ * @param generation null: V4's list of companies, whose shape is not specified and may be either
+ * @throws SvcError `bad_response`
+ */
+export function openEnvelope(page: unknown, generation: Generation | null): Envelope {
+  const outer = assertEnvelope(page, 'the body');
+  const isNested = generation === 'v4' || (generation === null && isMembers(outer['data']));
+  const path = isNested ? ['data', 'data'] : ['data'];
+  const { data, next, total_count: count } = isNested ? assertEnvelope(outer['data'], 'its `data`') : outer;
+  const list: unknown = data === null && next === null && count === 0 ? [] : data;
+  if (!Array.isArray(list)) throw badPage(`its \`${path.join('.')}\` is ${kindOf(list)}, not a list`);
+  if (next === undefined) throw badPage('it has no `next`, so the end of the list is unknown');
+  if (next !== null && (typeof next !== 'string' || next === ''))
+    throw badPage('its `next` is neither a cursor nor null');
+  // A count is optional, so any other value is ignored.
+  const isCount = typeof count === 'number' && Number.isSafeInteger(count) && count >= 0;
+  return { list, path, next, totalCount: isCount ? count : null };
+}
+
+function assertEnvelope(value: unknown, name: string): Members {
+  if (!isMembers(value)) throw badPage(`${name} is ${kindOf(value)}, not an object`);
+  assertNoError(value);
+  return value;
+}
+
+export function assertNoError({ error, errors }: Members): void {
+  const isNone = (value: unknown) =>
+    value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+  const said = [error, errors].find((value) => !isNone(value));
+  if (said === undefined) return;
+  throw new SvcError('bad_response', 'The answer contains an error.', {
+    facts: { answer: JSON.stringify(said) },
+  });
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined) return 'missing';
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' ? 'an object' : 'a single value';
+}
+
+function badPage(what: string): SvcError {
+  return new SvcError('bad_response', `The answer is not a page: ${what}.`);
+}
+
+// Exact numbers ---------------------------------------------------------------------------------
 
 /*
  * JSON.parse rounds integers beyond 2^53. A page whose ids need more digits, or whose keys are numbers, is parsed again
@@ -70,31 +143,30 @@ export function exactInteger(value: unknown): number | bigint | null {
   const literal = quotedNumber(value);
   if (literal === null || !/^-?\d+$/.test(literal)) return null;
   const integer = BigInt(literal);
-  if (BigInt.asIntN(64, integer) !== integer) return null;
-  return shortest(integer);
+  return BigInt.asIntN(64, integer) === integer ? shortest(integer) : null;
 }
 
 /** As a number if that is exact, so that equal ids are identical. */
-function shortest(id: number | bigint): number | bigint {
+export function shortest(id: number | bigint): number | bigint {
   const number = Number(id);
   return Number.isSafeInteger(number) ? number + 0 : id;
 }
 
+// Records ---------------------------------------------------------------------------------------
+
 type RejectReason = RejectedObject['reason'];
 type Rejection = Omit<RejectedObject, 'raw'> & { readonly index: number };
-
-interface Taken {
-  readonly records: PageRecord[];
-  readonly rejected: Rejection[];
-  /** Whether a number was met that JSON.parse may have rounded. */
-  isInexact: boolean;
-}
 
 const MAX_REJECTED = 100_000;
 const NO_CHILDREN: readonly PageChild[] = [];
 
+/** Reads the records of a list. */
 class RecordReader {
+  readonly records: PageRecord[] = [];
+  readonly rejected: Rejection[] = [];
   readonly idMembers: readonly string[];
+  /** Whether a number was met that JSON.parse may have rounded. */
+  isInexact = false;
   readonly #id: string;
   readonly #companyId: string;
   readonly #deletedAt: string;
@@ -102,9 +174,12 @@ class RecordReader {
   readonly #childFields: readonly string[];
   readonly #dateFields: readonly string[];
   readonly #serviceDates: readonly string[];
-  #taken: Taken = { records: [], rejected: [], isInexact: false };
 
-  constructor({ fieldPrefix, children, dateFields }: PageFormat) {
+  constructor(
+    { fieldPrefix, children, dateFields }: PageFormat,
+    companyId: number | bigint | null,
+    list: readonly unknown[],
+  ) {
     this.#id = `${fieldPrefix}id`;
     this.#companyId = `${fieldPrefix}company_id`;
     this.#deletedAt = `${fieldPrefix}deleted_at`;
@@ -113,20 +188,13 @@ class RecordReader {
     this.#dateFields = dateFields;
     this.#serviceDates = [`${fieldPrefix}created_at`, this.#updatedAt];
     this.idMembers = [this.#id, this.#companyId, 'platform_id', 'platform_unique_id'];
-  }
-
-  readList(list: readonly unknown[], companyId: number | bigint | null): Taken {
-    const taken: Taken = { records: [], rejected: [], isInexact: false };
-    this.#taken = taken;
-    for (let position = 0; position < list.length; position++)
-      this.#readItem(list[position], position, companyId);
-    return taken;
-  }
-
-  #readItem(item: unknown, position: number, listCompany: number | bigint | null): void {
-    const record = isMembers(item) ? this.#takeRecord(item, position, listCompany) : 'not_an_object';
-    if (typeof record === 'string') this.#reject(position, record);
-    else this.#taken.records.push(record);
+    const company = companyId === null ? null : shortest(companyId);
+    for (let position = 0; position < list.length; position++) {
+      const item = list[position];
+      const record = isMembers(item) ? this.#takeRecord(item, position, company) : 'not_an_object';
+      if (typeof record === 'string') this.#reject(position, record);
+      else this.records.push(record);
+    }
   }
 
   #takeRecord(
@@ -181,12 +249,17 @@ class RecordReader {
   }
 
   #reject(position: number, reason: RejectReason, path = '', index = 0): void {
-    if (this.#taken.rejected.length >= MAX_REJECTED) throw tooManyRejected();
-    this.#taken.rejected.push({ position, path, reason, index });
+    if (this.rejected.length >= MAX_REJECTED) {
+      const text = `The page has more than ${MAX_REJECTED} objects that are not records.`;
+      throw new SvcError('bad_response', text, {
+        hint: 'Check baseUrl, fieldPrefix and the model names in the configuration.',
+      });
+    }
+    this.rejected.push({ position, path, reason, index });
   }
 
   #integer(value: unknown): number | bigint | null {
-    if (typeof value === 'number' && !Number.isSafeInteger(value)) this.#taken.isInexact = true;
+    if (typeof value === 'number' && !Number.isSafeInteger(value)) this.isInexact = true;
     return exactInteger(value);
   }
 
@@ -194,7 +267,7 @@ class RecordReader {
   #key(value: unknown): string | null {
     if (typeof value === 'number') {
       // 5.0 and 5e0 are no integer literals, but JSON.parse does not tell them from 5.
-      this.#taken.isInexact = true;
+      this.isInexact = true;
       return null;
     }
     if (typeof value !== 'string' || value === '') return null;
@@ -210,6 +283,21 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 function missing(value: unknown, name: 'svc_id' | 'company_id'): RejectReason {
   return value === undefined || value === null ? `no_${name}` : `bad_${name}`;
 }
+
+function withRawText(
+  rejected: readonly Rejection[],
+  text: string,
+  path: readonly string[],
+): RejectedObject[] {
+  const items = itemTexts(memberText(text, path) ?? '');
+  return rejected.map(({ index, ...object }) => {
+    const item = at(items, object.position);
+    if (object.path === '') return { ...object, raw: item };
+    return { ...object, raw: at(itemTexts(memberText(item, [object.path]) ?? ''), index) };
+  });
+}
+
+// Dates -----------------------------------------------------------------------------------------
 
 function readDeletion(value: unknown): boolean | null {
   if (value === null || value === undefined) return false;
@@ -237,27 +325,28 @@ function latestDate(record: Members, names: readonly string[]): number | null {
   return Number.isNaN(latest) ? null : latest;
 }
 
-function withRawText(
-  rejected: readonly Rejection[],
-  text: string,
-  path: readonly string[],
-): RejectedObject[] {
-  const list = valueStart(text, path);
-  const items = list === null ? [] : [...itemTexts(text, list)];
-  return rejected.map(({ index, ...object }) => {
-    const item = items[object.position] ?? '';
-    const children = object.path === '' ? null : valueStart(item, [object.path]);
-    const raw = children === null ? item : ([...itemTexts(item, children)][index] ?? '');
-    return { ...object, raw };
-  });
+/** `YYYY-MM-DDThh:mm:ss.sssZ` with a day that every month has. */
+const USUAL = /^\d{4}-\d\d-(?:[01]\d|2[0-8])T\d\d:\d\d:\d\d\.\d{3}Z$/;
+const ISO_DATE =
+  /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?))?(?:[Zz]|([+-]\d\d)(?::?(\d\d))?)?$/;
+
+/**
+ * Parses an ISO 8601 date; returns ms since 1970, or NaN if it is invalid.
+ *
+ * `YYYY-MM-DD`, optionally with a time (`hh:mm`, seconds and a fraction of any length optional) and an offset (`Z`,
+ * `+hh`, `+hhmm`, `+hh:mm`). The default time is midnight, the default offset UTC. Digits beyond the millisecond are
+ * truncated. `Date.parse` takes 31 February for 3 March, and times without an offset for local time.
+ */
+export function parseIsoDate(text: string): number {
+  // Most dates have this form, which needs no second look.
+  if (USUAL.test(text)) return Date.parse(text);
+  const [, date, time = '00:00', hours, minutes = '00'] = ISO_DATE.exec(text) ?? [];
+  if (date === undefined || !isDay(date)) return Number.NaN;
+  const offset = hours === undefined ? 'Z' : `${hours}:${minutes}`;
+  return Date.parse(`${date}T${time.replace(',', '.')}${offset}`);
 }
 
-function tooManyRejected(): SvcError {
-  return new SvcError(
-    'bad_response',
-    `The page has more than ${MAX_REJECTED} objects that are not records.`,
-    {
-      hint: 'Nothing of it was stored. Check baseUrl, fieldPrefix and the model names in the configuration.',
-    },
-  );
+function isDay(date: string): boolean {
+  const ms = Date.parse(date);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date);
 }

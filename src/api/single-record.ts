@@ -1,34 +1,29 @@
 import { isSafeNumber, parse } from 'lossless-json';
-import type { PageRecord } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { assertNoError, isMembers, type Members, parseJson } from './envelope.js';
-import { type PageFormat, pageParser } from './pages.js';
-import { itemTexts, valueStart, valueText } from './raw-text.js';
+import { at } from '../text/at.js';
+import { itemTexts, memberText } from './json-text.js';
+import { assertNoError, isMembers, type Members, type PageFormat, parseJson, parsePage } from './pages.js';
 
 /** The members of a record; integers beyond 2^53 are bigints. */
 export type RecordMembers = Members;
 
-export interface FetchedRecord {
-  readonly record: PageRecord;
-  readonly members: RecordMembers;
-}
-
 /**
- * Makes the parser of a model's single-record answers.
+ * Parses an answer that holds a single record.
  *
  * @throws SvcError `bad_response` if it is another record than the one that was asked for
  */
-export function recordParser(format: PageFormat) {
-  const parsePage = pageParser({ ...format, generation: 'v3' });
-  const idField = `${format.fieldPrefix}id`;
-  return (text: string, companyId: bigint, svcId: bigint): FetchedRecord => {
-    const body = recordText(text, idField);
-    const { records, rejected } = parsePage(`{"data":[${body}],"next":null}`, companyId);
-    const [record] = records;
-    if (record === undefined) throw badRecord(`it is not a usable record (${rejected[0]?.reason})`);
-    if (BigInt(record.svcId) !== svcId) throw badRecord(`it is record ${record.svcId} instead of ${svcId}`);
-    return { record, members: parseMembers(body) };
-  };
+export function parseRecord(
+  text: string,
+  format: PageFormat,
+  companyId: bigint,
+  svcId: bigint,
+): RecordMembers {
+  const body = recordText(text, `${format.fieldPrefix}id`);
+  const page = parsePage(`{"data":[${body}],"next":null}`, { ...format, generation: 'v3' }, companyId);
+  const [record] = page.records;
+  if (record === undefined) throw badRecord(`it is not a usable record (${page.rejected[0]?.reason})`);
+  if (BigInt(record.svcId) !== svcId) throw badRecord(`it is record ${record.svcId} instead of ${svcId}`);
+  return parseMembers(body);
 }
 
 /**
@@ -41,14 +36,14 @@ function recordText(text: string, idField: string): string {
     let value = parseJson(part);
     if (Array.isArray(value)) {
       if (value.length !== 1) throw badRecord(`it is a list of ${value.length}`);
-      [part = ''] = itemTexts(part, 0);
+      part = at(itemTexts(part), 0);
       value = value[0];
     }
     if (!isMembers(value)) break;
     // An `error` member of an object with an id is a field like any other.
     if (value[idField] !== undefined) return part;
     assertNoError(value);
-    part = valueText(part, 'data');
+    part = memberText(part, ['data']);
   }
   throw badRecord('it holds no object with an id');
 }
@@ -59,13 +54,12 @@ function badRecord(what: string): SvcError {
 
 /** The members of the record with this id in the text of a stored page; null if the page has none. */
 export function findRecordInPage(text: string, format: PageFormat, svcId: bigint): RecordMembers | null {
-  const list = valueStart(text, format.generation === 'v3' ? ['data'] : ['data', 'data']);
-  if (list === null) return null;
-  const [digits, idField] = [String(svcId), `${format.fieldPrefix}id`];
-  for (const item of itemTexts(text, list)) {
+  const list = memberText(text, format.generation === 'v3' ? ['data'] : ['data', 'data']) ?? '';
+  const digits = String(svcId);
+  for (const item of itemTexts(list)) {
     if (!item.includes(digits)) continue;
     const members = parseMembers(item);
-    const id = members[idField];
+    const id = members[`${format.fieldPrefix}id`];
     if ((typeof id === 'number' || typeof id === 'bigint') && String(id) === digits) return members;
   }
   return null;

@@ -1,4 +1,4 @@
-import { describeCompany } from '../api/company-list.js';
+import { describeCompanies } from '../api/company-list.js';
 import type { Endpoint } from '../config/config.js';
 import type { ListPage } from '../domain.js';
 import { isNotFound, SvcError } from '../errors.js';
@@ -102,7 +102,7 @@ export function* checkCompanies({ config, companyList }: RemoteFacts): Generator
     yield problem('v4_no_companies', 5, 'V4 lists no company.', fix);
     return;
   }
-  const { idField, fields } = describeCompany(at(companies, 0), { ...config, ...config.v4 });
+  const { idField, fields } = describeCompanies(companies, { ...config, ...config.v4 });
   const count = `${countOf(companies.length, 'company', 'companies')}${next === null ? '' : ' on the first page'}`;
   const seen = escapeUnseen(fields.join(', '));
   yield ok('v4_companies', `V4 lists ${count}, with the ids in ${idField}; fields seen: ${seen}.`);
@@ -205,9 +205,7 @@ export async function* checkDeleted(facts: RemoteFacts): AsyncGenerator<Finding>
 const CLOCK_OFFSET_MS = 60_000;
 
 export function* checkClocks({ api }: RemoteFacts): Generator<Finding> {
-  const measured = api
-    .endpoints()
-    .flatMap(({ region, clockOffsetMs }) => (clockOffsetMs === null ? [] : [{ region, clockOffsetMs }]));
+  const measured = api.clockOffsets();
   const off = measured.filter(({ clockOffsetMs }) => Math.abs(clockOffsetMs) >= CLOCK_OFFSET_MS);
   if (measured.length > 0 && off.length === 0) {
     yield ok('clock_agrees', 'The clocks of this machine and the services agree within a minute.');

@@ -174,7 +174,7 @@ async function readV4(
 ): Promise<Shown | 'not_found'> {
   const svcId = must(row.path === '' ? row.v4_svc_id : row.parent_v4_svc_id);
   const fetched = await api.fetchRecord({ pair, companyId: must(row.v4_company_id), svcId });
-  return fetched === null ? 'not_found' : sideOf(fetched.members, config, row, must(row.v4_svc_id));
+  return fetched === null ? 'not_found' : sideOf(fetched, config, row, must(row.v4_svc_id));
 }
 
 /** V3 has no route for one record: it is looked for by its key. */

@@ -1,5 +1,5 @@
 import { decodeBody } from '../api/body.js';
-import { type ParsePage, pageFormat, pageParser } from '../api/pages.js';
+import { type PageFormat, pageFormat, parsePage } from '../api/pages.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { isDerivedWith, saveDerivation } from '../store/fingerprint.js';
@@ -22,17 +22,17 @@ export function deriveAgain(db: Db, config: Config, throwIfStopped: () => void):
   saveDerivation(db, config);
   db.exec("delete from rejected where path <> ''");
   const lists = new Map(
-    listStreams(db).map((row) => [row.id, { row, parse: parserOf(config, row), pages: 0 }]),
+    listStreams(db).map((row) => [row.id, { row, format: formatOf(config, row), pages: 0 }]),
   );
   const derive = prepareDeriveAgain(db);
   const saveRejected = prepareSaveRejected(db);
   for (const { id, streamId, encoding, body } of iteratePages(db)) {
     throwIfStopped();
     const list = must(lists.get(streamId), 'list of a page');
-    const { row, parse, pages } = list;
+    const { row, format, pages } = list;
     list.pages += 1;
-    if (parse === null) continue;
-    const page = readStoredPage({ encoding, body }, (text) => parse(text, row.companyId));
+    if (format === null) continue;
+    const page = readStoredPage({ encoding, body }, (text) => parsePage(text, format, row.companyId));
     derive(id, page.records);
     saveRejected(
       { ...row, pages },
@@ -41,9 +41,9 @@ export function deriveAgain(db: Db, config: Config, throwIfStopped: () => void):
   }
 }
 
-function parserOf(config: Config, { generation, model }: StreamRow): ParsePage | null {
+function formatOf(config: Config, { generation, model }: StreamRow): PageFormat | null {
   const pair = config.models.find(({ v3 }) => v3 === model);
-  return pair === undefined ? null : pageParser(pageFormat(config, generation, pair));
+  return pair === undefined ? null : pageFormat(config, generation, pair);
 }
 
 function assertPagesStored(db: Db): void {

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { openEnvelope } from '../api/envelope.js';
+import { openEnvelope } from '../api/pages.js';
 import type { Db, Statement } from '../store/sqlite.js';
 import { readStoredPage } from './derive-again.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeCompany, parseCompanyPage } from '../../src/api/company-list.js';
+import { describeCompanies, parseCompanyPage } from '../../src/api/company-list.js';
 import { codeOf, thrownBy } from '../support/code-of.js';
 
 const ANY = { fieldPrefix: 'svc_', companyIdField: null };
@@ -60,17 +60,15 @@ describe("V4's list of companies", () => {
   });
 
   it('names the fields that it saw where it finds no id', () => {
-    const { message, hint } = thrownBy(() =>
-      parseCompanyPage(list('{"name":"a","owner":{"uuid":"x"}}'), ANY),
-    );
+    const { message } = thrownBy(() => parseCompanyPage(list('{"name":"a","owner":{"uuid":"x"}}'), ANY));
     expect(message).toContain('name, owner.uuid');
-    expect(hint).toContain('v4.companyIdField');
   });
 
   it('is described by its fields', () => {
     const { companies } = parseCompanyPage(list('{"company":{"svc_id":"5"},"name":"a"}'), ANY);
-    expect(companies.map((company) => describeCompany(company, ANY))).toEqual([
-      { idField: 'company.svc_id', fields: ['company.svc_id', 'name'] },
-    ]);
+    expect(describeCompanies(companies, ANY)).toEqual({
+      idField: 'company.svc_id',
+      fields: ['company.svc_id', 'name'],
+    });
   });
 });

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { HostLimiter, type LimiterOptions, type Sleep } from '../../src/api/limiter.js';
+import { HostLimiter, type LimiterOptions, type Sleep } from '../../src/api/hosts.js';
 import { SvcError } from '../../src/errors.js';
+import { codeOf } from '../support/code-of.js';
 import { VirtualTime } from './support/virtual-time.js';
 
 /** A limiter whose requests all have one signal. */
@@ -168,7 +169,7 @@ describe('a wait the server asked for', () => {
     [Number.MAX_SAFE_INTEGER, 'asked to wait 104249991 d 8 h, until'],
   ])('that is longer than allowed fails every request at once: %d ms', async (waitMs, said) => {
     const set = setUp({ maxWaitMs: 60_000 });
-    set.limiter.hold(waitMs);
+    expect(codeOf(() => set.limiter.hold(waitMs))).toBe('wait_too_long');
     const outcomes = await set.time.run(
       Promise.allSettled([1, 2, 3].map(() => set.run(async () => 'asked'))),
     );

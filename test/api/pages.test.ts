@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { assertParsable, textOf } from '../../src/api/body.js';
-import { pageParser } from '../../src/api/pages.js';
+import { parsePage } from '../../src/api/pages.js';
 import { findRecordInPage } from '../../src/api/single-record.js';
 import type { Generation, RejectedObject } from '../../src/domain.js';
 import { codeOf } from '../support/code-of.js';
@@ -12,8 +12,9 @@ const FORMAT = {
   dateFields: ['posted_date', 'created_at', 'updated_at'],
 };
 const V3 = { ...FORMAT, generation: 'v3' } as const;
-const parseV3 = pageParser(V3);
-const parseV4 = pageParser({ ...FORMAT, generation: 'v4' });
+const parseV3 = (text: string, company: bigint | null) => parsePage(text, V3, company);
+const parseV4 = (text: string, company: bigint | null) =>
+  parsePage(text, { ...FORMAT, generation: 'v4' }, company);
 
 /** A page of V3 with these objects, as texts. */
 function page(...items: readonly string[]): string {

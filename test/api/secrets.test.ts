@@ -16,7 +16,7 @@ describe('redirects', () => {
     [300, undefined, 'an unknown address'],
     [304, undefined, 'an unknown address'],
   ])('%i to %s is an error that names %s', async (status, location, target) => {
-    const { api, time } = createMockedApi();
+    const { api, time, requests } = createMockedApi();
     nock(V3)
       .get(V3_PATH)
       .reply(status, 'moved', location === undefined ? {} : { Location: location });
@@ -24,7 +24,7 @@ describe('redirects', () => {
     expect(error).toMatchObject({ code: 'redirect', exitCode: 2 });
     expect(error.message).toContain(target);
     expect(error.message).not.toContain('secret');
-    expect(api.endpoints()[0]?.requests).toBe(1);
+    expect(requests()).toBe(1);
   });
 });
 

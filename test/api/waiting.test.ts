@@ -1,7 +1,7 @@
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
 import { allowMocksOnly, createMockedApi, V3, V3_PATH, V4, V4_PATH } from './support/nock-hosts.js';
-import { failureOf, PAIR, until, V3_PAGE, V4_PAGE, v3Request, v4Request } from './support/test-api.js';
+import { failureOf, until, V3_PAGE, V4_PAGE, v3Request, v4Request } from './support/test-api.js';
 
 allowMocksOnly();
 
@@ -32,13 +32,13 @@ describe('Retry-After', () => {
   });
 
   it('beyond the longest wait ends the request, also the last attempt, and those that follow, unasked', async () => {
-    const { api, time } = createMockedApi({ http: { maxWaitMs: 60_000, attempts: 1 } });
+    const { api, time, requests } = createMockedApi({ http: { maxWaitMs: 60_000, attempts: 1 } });
     nock(V3).get(V3_PATH).reply(429, 'busy', { 'Retry-After': '7200' });
     for (let i = 0; i < 2; i++) {
       const error = await failureOf(time.run(api.fetchPage(v3Request())));
-      expect(error).toMatchObject({ code: 'wait_too_long', facts: { waitMs: 7_200_000, model: PAIR.v3 } });
+      expect(error).toMatchObject({ code: 'wait_too_long', facts: { waitMs: 7_200_000 } });
     }
-    expect(api.endpoints()[0]?.requests).toBe(1);
+    expect(requests()).toBe(1);
   });
 });
 
@@ -85,12 +85,12 @@ describe('a 429 that does not say how long to wait', () => {
   });
 
   it('takes nothing from the retry budget', async () => {
-    const { api, time } = createMockedApi({ endpoint: { concurrency: 1 } });
+    const { api, time, requests } = createMockedApi({ endpoint: { concurrency: 1 } });
     for (let page = 0; page < 5; page++) {
       nock(V3).get(V3_PATH).times(2).reply(429, 'slow down').get(V3_PATH).reply(200, V3_PAGE);
       expect((await time.run(api.fetchPage(v3Request()))).records).toHaveLength(1);
     }
-    expect(api.endpoints()[0]?.retries).toBe(10);
+    expect(requests()).toBe(15);
   });
 });
 
@@ -104,10 +104,10 @@ describe('an outage', () => {
   });
 
   it('is not amplified: what is retried is bounded by the successes', async () => {
-    const { api, time } = createMockedApi({ endpoint: { concurrency: 2 } });
+    const { api, time, requests } = createMockedApi({ endpoint: { concurrency: 2 } });
     nock(V3).persist().get(V3_PATH).reply(503, 'down');
     await time.run(Promise.allSettled(Array.from({ length: 20 }, () => api.fetchPage(v3Request()))));
     // Each request once, and two rounds of three retries.
-    expect(api.endpoints()[0]).toMatchObject({ requests: 26, retries: 6 });
+    expect(requests()).toBe(26);
   });
 });

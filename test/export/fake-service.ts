@@ -144,7 +144,15 @@ function pageOf(
   }
   const bodies = items.flatMap((item) => ('rejected' in item ? [] : [bodyOf(item)]));
   const body = Buffer.from(JSON.stringify(bodies));
-  return { records, rejected, companies: [], next, totalCount, servedMs, ...packBody(body, 'identity') };
+  return {
+    records,
+    rejected,
+    companies: [],
+    next,
+    totalCount,
+    servedMs,
+    ...packBody({ decoded: body, gzip: null }),
+  };
 }
 
 function companyPage({ companies, now }: FakeService): ListPage {
@@ -158,7 +166,7 @@ function companyPage({ companies, now }: FakeService): ListPage {
     next: null,
     totalCount: companies.length,
     servedMs: now(),
-    ...packBody(Buffer.from('{}'), 'identity'),
+    ...packBody({ decoded: Buffer.from('{}'), gzip: null }),
   };
 }
 

@@ -22,13 +22,17 @@ export function allowMocksOnly(): void {
 }
 
 /** A client that nock answers. */
-export function createMockedApi(settings?: Settings): TestApi {
-  return createTestApi(settings, new NodeHttpDispatcher());
+export function createMockedApi(settings?: Settings): TestApi & { readonly requests: () => number } {
+  const dispatcher = new NodeHttpDispatcher();
+  return { ...createTestApi(settings, dispatcher), requests: () => dispatcher.requests };
 }
 
 /** Sends requests by `node:http`, which nock intercepts: undici opens sockets of its own. */
 class NodeHttpDispatcher extends Dispatcher {
+  requests = 0;
+
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    this.requests++;
     const url = new URL(options.path, String(options.origin));
     const send = url.protocol === 'https:' ? sendSecureRequest : sendRequest;
     const request = send(url, { method: options.method, headers: Object(options.headers) });

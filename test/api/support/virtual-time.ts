@@ -1,4 +1,4 @@
-import type { Sleep } from '../../../src/api/limiter.js';
+import type { Sleep } from '../../../src/api/hosts.js';
 import type { Clock } from '../../../src/domain.js';
 
 interface Timer {
