@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { digestRemap } from '../../src/store/integrity.js';
 import { Sqlite } from '../../src/store/sqlite.js';
 import { ITEMS, openJob, saveRemap } from './support/job.js';
 import { dumpOf, execute, rowsOf } from './support/scene.js';
@@ -134,6 +135,7 @@ describe('apply', () => {
     const { run, file } = await openShop();
     const db = new Sqlite(file('svc-migrate.db'));
     db.exec('update remap_run set complete = 0');
+    db.prepare('update remap_run set sha256 = ?').run(digestRemap(db));
     expect((await run('apply', 'plan')).code).toBe(4);
     expect((await run('apply', 'plan', '--allow-incomplete')).code).toBe(0);
     db.exec('update remap_run set complete = 1; update remap_row set v4_svc_id = 5 where id = 1');

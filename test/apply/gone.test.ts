@@ -7,6 +7,7 @@ import {
   writeTargets,
 } from '../../src/apply/run-apply.js';
 import type { IdColumn, TableTarget } from '../../src/config/apply-targets.js';
+import { campaignSize } from '../support/campaign.js';
 import { CONNECTION, CYCLE, fakeRemap, id, makeFile, type Shop, sqliteShop } from './support/scene.js';
 import { PRODUCTS } from './support/server-programs.js';
 import { serverShop, type TestServer, testServer } from './support/servers.js';
@@ -23,7 +24,7 @@ interface Place {
 const PLACES = [
   { name: 'SQLite', server: null, isThere: true },
   ...PRODUCTS.map((name) => {
-    const server = testServer(name);
+    const server = campaignSize({ small: null, full: testServer(name) });
     return { name, server, isThere: server !== null };
   }),
 ];

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { isRight } from '../../src/apply/check-columns.js';
 import type { Database } from '../../src/apply/db/database.js';
 import { must } from '../../src/text/at.js';
-import { campaignCases } from '../support/campaign.js';
+import { campaignCases, campaignSize } from '../support/campaign.js';
 import { committingDdl, Killed, Killer, mortal } from './support/dying.js';
 import { type Cells, commandsOn, id, makeFile, type Shop, sqliteShop } from './support/scene.js';
 import { serverShop, type TestServer, testServer } from './support/servers.js';
@@ -89,29 +89,17 @@ const onServer =
   };
 
 const servers = (['PostgreSQL', 'MariaDB', 'MySQL'] as const).map((product) => {
-  const server = testServer(product);
-  return {
-    name: product,
-    wrap: (db: Database) => db,
-    prepare: onServer(server),
-    most: 2,
-    isThere: server !== null,
-  };
+  const server = campaignSize({ small: null, full: testServer(product) });
+  return { name: product, wrap: (db: Database) => db, prepare: onServer(server), isThere: server !== null };
 });
 
 const PLACES = [
-  { name: 'SQLite', wrap: (db: Database) => db, prepare: onSqlite((db) => db), most: 1000, isThere: true },
-  {
-    name: 'DDL that commits',
-    wrap: committingDdl,
-    prepare: onSqlite(committingDdl),
-    most: 1000,
-    isThere: true,
-  },
+  { name: 'SQLite', wrap: (db: Database) => db, prepare: onSqlite((db) => db), isThere: true },
+  { name: 'DDL that commits', wrap: committingDdl, prepare: onSqlite(committingDdl), isThere: true },
   ...servers,
 ];
 
-describe.each(PLACES)('$name', ({ wrap, prepare, most, isThere }) => {
+describe.each(PLACES)('$name', ({ wrap, prepare, isThere }) => {
   it.skipIf(!isThere).each(STEPS)(
     'killed before any statement, %s can be run again, and everything be undone',
     async (step) => {
@@ -123,7 +111,7 @@ describe.each(PLACES)('$name', ({ wrap, prepare, most, isThere }) => {
       await dieIn(await open(), counter);
       expect(counter.count).toBeGreaterThan(10);
       const points = Array.from({ length: counter.count }, (_, at) => at + 1);
-      for (const at of campaignCases(points, most)) {
+      for (const at of campaignCases(points, 5)) {
         const shop = await open();
         await expect(dieIn(shop, new Killer(at)), `${step} ${at}`).rejects.toThrow(Killed);
         const { run, check } = commandsIn(shop, wrap);

@@ -3,6 +3,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { campaignCases } from '../support/campaign.js';
 import { ITEMS, openJob } from './support/job.js';
 import { rowsOf } from './support/scene.js';
 
@@ -78,7 +79,7 @@ const CASES: readonly [
 ];
 
 describe('files of older applications', () => {
-  it.each(CASES)('%s', async (_, sql, stops, isDropped) => {
+  it.each(campaignCases(CASES, 3))('%s', async (_, sql, stops, isDropped) => {
     const file = makeOldFile(sql);
     const job = await openJob(ITEMS);
     const ids = ['--table', 'o', '--ids', 'item=payments/items'];

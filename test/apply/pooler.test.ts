@@ -9,10 +9,11 @@ import { switchTable } from '../../src/apply/switch-columns.js';
 import { openTable } from '../../src/apply/tables.js';
 import { undoTable } from '../../src/apply/undo-columns.js';
 import { fillTable, loadTable } from '../../src/apply/write-columns.js';
+import { campaignSize } from '../support/campaign.js';
 import { CONNECTION, CYCLE, fakeRemap, id } from './support/scene.js';
 import { startPgBouncer, testServer } from './support/servers.js';
 
-const server = testServer('PostgreSQL');
+const server = campaignSize({ small: null, full: testServer('PostgreSQL') });
 let pooler: Awaited<ReturnType<typeof startPgBouncer>> = null;
 const remap = fakeRemap(CYCLE);
 

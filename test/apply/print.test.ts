@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { must } from '../../src/text/at.js';
+import { campaignSize } from '../support/campaign.js';
 import { ITEMS, openJob } from './support/job.js';
 import { makeFile, type Shop, sqliteShop } from './support/scene.js';
 import { serverShop, testServer } from './support/servers.js';
@@ -25,9 +26,9 @@ function openSqlitePlace(): Place {
 
 const CLIENTS = [
   ['sqlite3', 'sqlite', null],
-  ['psql', 'postgres', testServer('PostgreSQL')],
-  ['mariadb', 'mysql', testServer('MariaDB')],
-  ['mysql', 'mysql', testServer('MySQL')],
+  ['psql', 'postgres', campaignSize({ small: null, full: testServer('PostgreSQL') })],
+  ['mariadb', 'mysql', campaignSize({ small: null, full: testServer('MariaDB') })],
+  ['mysql', 'mysql', campaignSize({ small: null, full: testServer('MySQL') })],
 ] as const;
 
 const FREEZE = {

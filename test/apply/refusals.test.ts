@@ -3,6 +3,7 @@ import { switchTargets, undoTargets, writeTargets } from '../../src/apply/run-ap
 import type { TableTarget } from '../../src/config/apply-targets.js';
 import { SvcError } from '../../src/errors.js';
 import { must } from '../../src/text/at.js';
+import { campaignSize } from '../support/campaign.js';
 import { CONNECTION, CYCLE, fakeRemap, id } from './support/scene.js';
 import { serverShop, type TestServer, testServer } from './support/servers.js';
 
@@ -226,7 +227,7 @@ const PRODUCTS = [
 ] as const;
 
 describe.each(PRODUCTS)('%s', (product, own) => {
-  const server = testServer(product);
+  const server = campaignSize({ small: null, full: testServer(product) });
 
   it.skipIf(server?.kind !== 'postgres')('empties a column that a view uses, and says so', async () => {
     const found = must(server, 'server');

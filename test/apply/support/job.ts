@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { digestInputFiles } from '../../../src/config/config.js';
 import { loadConfig } from '../../../src/config/load-config.js';
+import { digestRemap } from '../../../src/store/integrity.js';
 import { closeDatabase, openDatabase } from '../../../src/store/open.js';
 import { buildRemapInputs } from '../../../src/store/readiness.js';
-import { digestRemap } from '../../../src/store/integrity.js';
 import { type Ended, makeFolder, runCli } from '../../support/run-cli.js';
 
 /** A row of the remap to apply. */
@@ -75,13 +75,13 @@ export async function saveRemap(cwd: string, rows: readonly IdRow[]): Promise<vo
   })();
   const inV4 = rows.filter(({ v4 = null }) => v4 !== null).length;
   const inputs = JSON.stringify(buildRemapInputs(db, config, digestInputFiles(config)));
-  db.prepare("insert into remap_run values (1, '2026-11-01T00:00:00.000Z', ?, 1, ?, ?, ?, ?, ?)").run(
-    digestRemap(db),
+  db.prepare("insert into remap_run values (1, '2026-11-01T00:00:00.000Z', '', 1, ?, ?, ?, ?, ?)").run(
     inputs,
     rows.length,
     rows.length,
     inV4,
     inV4,
   );
+  db.prepare('update remap_run set sha256 = ?').run(digestRemap(db));
   closeDatabase(db);
 }
