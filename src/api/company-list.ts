@@ -1,4 +1,4 @@
-import type { PageRecord, V4Company } from '../domain.js';
+import type { V4Company } from '../domain.js';
 import { parseId } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { at } from '../text/at.js';
@@ -36,7 +36,7 @@ export function parseCompanyPage(text: string, format: CompanyListFormat): Parse
   if (ids === null) throw noIds(list, format);
   const bodies = itemTexts(memberText(text, path) ?? '');
   const companies = ids.map((companyId, index): V4Company => ({ companyId, body: at(bodies, index) }));
-  return { records: ids.map(recordOf), rejected: [], companies, next, totalCount };
+  return { records: [], rejected: [], companies, next, totalCount };
 }
 
 /** The field with the ids of listed companies, and all fields of the first. */
@@ -113,19 +113,4 @@ function fieldsOf(company: Members): string[] {
   );
   const shown = names.slice(0, MAX_FIELDS).map((name) => name.slice(0, 60));
   return [...shown, ...(names.length > MAX_FIELDS ? ['…'] : [])];
-}
-
-function recordOf(companyId: CompanyId): PageRecord {
-  return {
-    svcId: companyId,
-    companyId,
-    platformId: null,
-    platformUniqueId: null,
-    deleted: false,
-    updatedMs: null,
-    latestMs: null,
-    latestFrom: null,
-    createdMs: null,
-    children: [],
-  };
 }

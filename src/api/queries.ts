@@ -12,16 +12,17 @@ export const COMPANY_LIST = 'core/companies';
 
 export interface ListRequest {
   readonly stream: StreamKey;
+  /** Null for V4's list of companies. */
   readonly pair: ModelPair | null;
   /** The `next` of the previous page, or null for the first. */
   readonly cursor: string | null;
   /** V3: only records with `<prefix>updated_at` at or after this ISO 8601 time. */
   readonly updatedSince: string | null;
+  /** Instead of the endpoint's page size. */
+  readonly limit?: number;
 }
 
-export interface RawListRequest {
-  readonly stream: StreamKey;
-  readonly pair: ModelPair | null;
+export interface RawListRequest extends Pick<ListRequest, 'stream' | 'pair'> {
   readonly parameters: readonly Parameter[];
 }
 
@@ -44,40 +45,33 @@ export function buildList(
   fieldPrefix: string,
   asksDeleted: boolean,
 ): ApiQuery {
-  const { stream, pair, cursor } = request;
-  const path = listPath(stream, pair);
-  const limit: Parameter = ['limit', String(pageSize)];
-  const next = nextOf(cursor);
-  if (pair === null) return { path, parameters: [limit, ...next] };
-  if (stream.generation === 'v3') {
-    return { path, parameters: [limit, ...v3Parameters(request, fieldPrefix), ...expandOf(pair), ...next] };
+  const { stream, pair, cursor, updatedSince, limit = pageSize } = request;
+  const parameters: Parameter[] = [['limit', String(limit)]];
+  if (pair !== null && stream.generation === 'v3') {
+    parameters.push(['include_deleted_records', 'true'], ['return_count', 'true']);
+    parameters.push([`sort[${fieldPrefix}created_at]`, 'ASC']);
+    if (stream.companyId !== null)
+      parameters.push([`${fieldPrefix}company_id[eq]`, String(stream.companyId)]);
+    if (updatedSince !== null) parameters.push([`${fieldPrefix}updated_at[gte]`, updatedSince]);
   }
-  const deleted: Parameter[] = asksDeleted ? [['include_deleted_records', 'true']] : [];
-  return { path, parameters: [limit, ...expandOf(pair), ...deleted, ...next] };
-}
-
-function v3Parameters({ stream, updatedSince }: ListRequest, fieldPrefix: string): Parameter[] {
-  const parameters: Parameter[] = [
-    ['include_deleted_records', 'true'],
-    ['return_count', 'true'],
-    [`sort[${fieldPrefix}created_at]`, 'ASC'],
-  ];
-  if (stream.companyId !== null) parameters.push([`${fieldPrefix}company_id[eq]`, String(stream.companyId)]);
-  if (updatedSince !== null) parameters.push([`${fieldPrefix}updated_at[gte]`, updatedSince]);
-  return parameters;
+  if (pair !== null) parameters.push(...expandOf(pair));
+  if (pair !== null && stream.generation === 'v4' && asksDeleted)
+    parameters.push(['include_deleted_records', 'true']);
+  if (cursor !== null) parameters.push(['next', cursor]);
+  return { path: listPath(stream, pair), parameters };
 }
 
 export function buildRawList({ stream, pair, parameters }: RawListRequest): ApiQuery {
   return { path: listPath(stream, pair), parameters };
 }
 
-function listPath(stream: StreamKey, pair: ModelPair | null): readonly string[] {
-  if (pair === null) return COMPANIES;
-  return stream.generation === 'v3' ? pair.v3.split('/') : v4Path(pair, stream.companyId);
-}
-
 export function buildV4Record({ pair, companyId, svcId }: RecordRequest): ApiQuery {
   return { path: [...v4Path(pair, companyId), String(svcId)], parameters: expandOf(pair) };
+}
+
+function listPath({ generation, companyId }: StreamKey, pair: ModelPair | null): readonly string[] {
+  if (pair === null) return COMPANIES;
+  return generation === 'v3' ? pair.v3.split('/') : v4Path(pair, companyId);
 }
 
 function v4Path({ v3, v4 }: ModelPair, companyId: bigint | null): readonly string[] {
@@ -87,10 +81,6 @@ function v4Path({ v3, v4 }: ModelPair, companyId: bigint | null): readonly strin
 
 function expandOf({ expand }: ModelPair): Parameter[] {
   return expand.length > 0 ? [['expand', expand.join(',')]] : [];
-}
-
-function nextOf(cursor: string | null): Parameter[] {
-  return cursor === null ? [] : [['next', cursor]];
 }
 
 /** The URL of a query. Every value is encoded, so that no cursor or id can lead to another origin, path or parameter. */

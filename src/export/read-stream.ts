@@ -3,7 +3,7 @@ import type { Api } from '../api/client.js';
 import type { Clock, ModelPair, OnProgress } from '../domain.js';
 import { isRequestError, SvcError } from '../errors.js';
 import { type StreamRow, streamKeyOf } from '../store/streams.js';
-import type { Saver, StreamAnswer } from './save-page.js';
+import { countObjects, type Saver, type StreamAnswer } from './save-page.js';
 import type { Step } from './walk.js';
 
 export interface StreamReader {
@@ -34,20 +34,23 @@ export async function readStream(
   const { saver, signal, onProgress } = reader;
   let row = begun;
   let error: SvcError | null = null;
-  let early: EarlyRequest | null = null;
+  let early: Promise<StreamAnswer> | null = null;
   while (row.state === 'running') {
-    const answer: StreamAnswer = await orAborted(
-      signal,
-      early !== null && fits(early, row) ? early.answer : ask(row, pair, reader),
-    );
+    const answer: StreamAnswer = await orAborted(signal, early ?? ask(row, row.cursor, pair, reader));
     const { result } = answer;
-    early = result instanceof SvcError ? null : askEarly(row, result.next, pair, reader);
+    const next = result instanceof SvcError ? null : result.next;
+    early = next === null || next === row.cursor ? null : ask(row, next, pair, reader);
+    // It may never be waited for.
+    early?.catch(() => {});
     // Lets the request leave before the transaction blocks.
     if (early !== null) await setImmediate();
     const step = saver.saveAnswer(row, answer);
+    // A list that starts anew does not go on with that page.
+    if (step.row.cursor !== next) early = null;
     if (!(result instanceof SvcError)) {
-      const records = result.records.length + result.rejected.filter(({ path }) => path === '').length;
-      onProgress({ kind: 'page', stream: streamKeyOf(row), records, totalCount: result.totalCount });
+      const { totalCount } = result;
+      const records = countObjects(result);
+      onProgress({ kind: 'page', stream: streamKeyOf(row), records, totalCount });
     }
     if (step.note !== undefined) onProgress({ kind: 'note', level: 'info', text: step.note });
     row = step.row;
@@ -57,40 +60,16 @@ export async function readStream(
   return { row, error };
 }
 
-/** The request of a page before it is certain that the list goes on with it. */
-interface EarlyRequest {
-  readonly walk: number;
-  readonly cursor: string;
-  readonly answer: Promise<StreamAnswer>;
-}
-
-function fits(early: EarlyRequest, row: StreamRow): boolean {
-  return early.walk === row.walk && early.cursor === row.cursor;
-}
-
-function askEarly(
-  row: StreamRow,
-  next: string | null,
-  pair: ModelPair | null,
-  reader: StreamReader,
-): EarlyRequest | null {
-  if (next === null || next === row.cursor) return null;
-  const answer = ask({ ...row, cursor: next }, pair, reader);
-  // It may never be waited for.
-  answer.catch(() => {});
-  return { walk: row.walk, cursor: next, answer };
-}
-
 async function ask(
   row: StreamRow,
+  cursor: string | null,
   pair: ModelPair | null,
   { api, clock }: StreamReader,
 ): Promise<StreamAnswer> {
   const askedMs = clock.now();
-  const { cursor, since } = row;
   try {
-    const result = await api.fetchPage({ stream: streamKeyOf(row), pair, cursor, updatedSince: since });
-    return { askedMs, result };
+    const request = { stream: streamKeyOf(row), pair, cursor, updatedSince: row.since };
+    return { askedMs, result: await api.fetchPage(request) };
   } catch (error) {
     if (!isRequestError(error)) throw error;
     return { askedMs, result: error };
@@ -118,12 +97,9 @@ function buildFailure(
  * @throws the signal's reason if it is an error other than AbortError, otherwise SvcError `interrupted`
  */
 export async function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  if (signal.aborted) {
-    work.catch(() => {});
-    throw stopReason(signal);
-  }
   return await new Promise<T>((resolve, reject) => {
     const onAbort = () => reject(stopReason(signal));
+    if (signal.aborted) onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   });

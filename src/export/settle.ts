@@ -1,13 +1,15 @@
 import type { Api } from '../api/client.js';
 import type { Config } from '../config/config.js';
-import { type Clock, type ModelPair, type OnProgress, REFUSED_STATUSES, type StreamKey } from '../domain.js';
+import type { Clock, ListPage, ModelPair, OnProgress, StreamKey } from '../domain.js';
 import { isNotFound, SvcError } from '../errors.js';
-import { streamName } from '../store/streams.js';
+import { COMPANY_LIST_PLAN, streamName } from '../store/streams.js';
+import { must } from '../text/at.js';
 import { countOf, formatDuration } from '../text/numbers.js';
+import { planV4 } from './plan.js';
 
 export interface SettleOptions {
   readonly config: Config;
-  readonly api: Pick<Api, 'fetchPage' | 'fetchRawList'>;
+  readonly api: Pick<Api, 'fetchPage'>;
   /** How long every count must stay the same, ms. */
   readonly settleMs: number;
   readonly timeoutMs: number;
@@ -81,61 +83,42 @@ function labelOf(name: string): string {
 async function fetchObservation(options: SettleOptions): Promise<Observation> {
   const { config, clock } = options;
   const companyIds = config.v4.companies.length > 0 ? config.v4.companies : await fetchCompanyIds(options);
-  const counts = new Map<string, number | null>();
-  const models = config.models.filter(({ v4 }) => v4 !== null);
-  const lists = companyIds.flatMap((companyId) =>
-    models.map((pair) => ({
-      pair,
-      stream: { generation: 'v4' as const, region: '', model: pair.v3, companyId },
-    })),
-  );
   // The client limits the requests of a host.
-  await Promise.all(
-    lists.map(async ({ stream, pair }) => {
-      counts.set(streamName(stream), await fetchCount(options, stream, pair));
-    }),
-  );
-  return { atMs: clock.now(), counts };
+  const counts = planV4(config, companyIds).map(async ({ key }): Promise<[string, number | null]> => {
+    const pair = must(config.models.find(({ v3 }) => v3 === key.model));
+    return [streamName(key), await fetchCount(options, key, pair)];
+  });
+  return { counts: new Map(await Promise.all(counts)), atMs: clock.now() };
 }
 
 async function fetchCompanyIds({ api }: SettleOptions): Promise<bigint[]> {
-  const stream = { generation: 'v4', region: '', model: 'core/companies', companyId: null } as const;
   const ids = new Set<bigint>();
-  const cursors = new Set<string>();
+  const cursors = new Set<string | null>();
   let cursor: string | null = null;
   do {
-    const page: Awaited<ReturnType<Api['fetchPage']>> = await api.fetchPage({
-      stream,
-      pair: null,
-      cursor,
-      updatedSince: null,
-    });
+    if (cursors.has(cursor))
+      throw new SvcError('cursor_loop', 'The server sent a cursor that it had sent before in this walk.');
+    cursors.add(cursor);
+    const request = { stream: COMPANY_LIST_PLAN.key, pair: null, cursor, updatedSince: null };
+    const page: ListPage = await api.fetchPage(request);
     for (const { companyId } of page.companies) ids.add(BigInt(companyId));
     cursor = page.next;
-    if (cursor !== null && cursors.has(cursor)) {
-      throw new SvcError('cursor_loop', 'The server sent a cursor that it had sent before in this walk.');
-    }
-    if (cursor !== null) cursors.add(cursor);
   } while (cursor !== null);
   return [...ids];
 }
 
 /** The count of a list, asked for like the export asks, but with one record. */
 async function fetchCount(
-  { api, config }: Pick<SettleOptions, 'api' | 'config'>,
+  { api }: SettleOptions,
   stream: StreamKey,
   pair: ModelPair,
-  includeDeleted = config.v4.includeDeleted !== false,
 ): Promise<number | null> {
-  const deleted = includeDeleted ? [['include_deleted_records', 'true'] as const] : [];
   try {
-    const { totalCount } = await api.fetchRawList({ stream, pair, parameters: [['limit', '1'], ...deleted] });
-    if (totalCount !== null) return totalCount;
+    const page = await api.fetchPage({ stream, pair, cursor: null, updatedSince: null, limit: 1 });
+    if (page.totalCount !== null) return page.totalCount;
   } catch (error) {
     if (isNotFound(error)) return null;
-    const isRefused = error instanceof SvcError && REFUSED_STATUSES.includes(error.facts['status']);
-    if (!isRefused || !includeDeleted || config.v4.includeDeleted !== 'auto') throw error;
-    return await fetchCount({ api, config }, stream, pair, false);
+    throw error;
   }
   throw new SvcError('not_settled', `V4 gives no total_count for ${labelOf(streamName(stream))}.`, {
     hint: 'Without counts a backfill cannot be watched: leave out --wait, and export once you know that it is over.',

@@ -40,7 +40,7 @@ export type Fault =
   /** Records of the page left out, though they exist. */
   | { readonly kind: 'skip'; readonly svcIds: readonly bigint[] };
 
-export interface FakeService extends Pick<Api, 'fetchPage' | 'fetchRawList'> {
+export interface FakeService extends Pick<Api, 'fetchPage'> {
   /** By list, see `listName`; a list that is not there answers 404. In the order it is paged. */
   readonly lists: Map<string, FakeItem[]>;
   readonly companies: { companyId: bigint; body: string }[];
@@ -71,8 +71,6 @@ export function createFakeService(lists: Record<string, FakeItem[]> = {}): FakeS
     totalCount: (exact) => exact,
     now: () => Date.parse('2001-09-09T01:46:40Z'),
     onCall: () => {},
-    fetchRawList: async ({ stream, pair }) =>
-      service.fetchPage({ stream, pair, cursor: null, updatedSince: null }),
     fetchPage: async (request) => {
       const call = { request, number: service.calls.length };
       service.calls.push(request);
@@ -156,11 +154,8 @@ function pageOf(
 }
 
 function companyPage({ companies, now }: FakeService): ListPage {
-  const records = companies.map(({ companyId }) =>
-    pageRecord({ svcId: companyId, companyId, platformId: null, updatedMs: null }),
-  );
   return {
-    records,
+    records: [],
     rejected: [],
     companies,
     next: null,
@@ -186,6 +181,7 @@ function pageRecord(record: FakeRecord): PageRecord {
     children: children.map((child) => {
       return { ...child, path: 'line_items', platformUniqueId: null, deleted: false };
     }),
+    facts: null,
   };
 }
 

@@ -34,7 +34,6 @@ const summary = await runExport({
   config: { ...killConfig(), database: file },
   generations: [generation === 'v3' ? 'v3' : 'v4'],
   api: {
-    fetchRawList: service.fetchRawList,
     fetchPage: async (request) => {
       const isHere = asked === Number(at);
       asked += 1;
