@@ -1,14 +1,5 @@
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  openSync,
-  readFileSync,
-  readSync,
-  realpathSync,
-  statSync,
-} from 'node:fs';
-import { errorCodeOf, SvcError } from '../errors.js';
+import { chmodSync, closeSync, existsSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
+import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
 import schema from './schema.sql';
 import { type Db, Sqlite } from './sqlite.js';
 
@@ -36,29 +27,31 @@ const APPLICATION_ID_AT = 68;
  *   `bad_input`; `incomplete` if there is no database
  */
 export function openDatabase(file: string, mode: OpenMode): Db {
+  return guardDatabase(file, () => guardFile(file, () => openFile(file, mode)));
+}
+
+function openFile(file: string, mode: OpenMode): Db {
   prepareFile(file, mode === 'create');
-  return guardDatabase(file, () => {
-    if (mode === 'read') rollBackInterrupted(file);
-    // `prepareFile` does not check a file in WAL mode, and closing a connection that may write would change it.
-    else if (isInWalMode(file)) openDatabase(file, 'read').close();
-    const db = new Sqlite(file, { readonly: mode === 'read', timeout: BUSY_TIMEOUT_MS });
-    try {
-      db.defaultSafeIntegers(true);
-      if (mode === 'read') db.pragma('query_only = on');
-      else lockWriters(db, file);
-      if (isBlank(db)) {
-        if (mode !== 'create') throw noDatabase(file);
-        createSchema(db);
-      }
-      assertOurs(db, file);
-      if (mode !== 'read') allowReaders(db);
-      assertWhole(db, file);
-      return db;
-    } catch (error) {
-      db.close();
-      throw error;
+  if (mode === 'read') rollBackInterrupted(file);
+  // `prepareFile` does not check a file in WAL mode, and closing a connection that may write would change it.
+  else if (isInWalMode(file)) openFile(file, 'read').close();
+  const db = new Sqlite(file, { readonly: mode === 'read', timeout: BUSY_TIMEOUT_MS });
+  try {
+    db.defaultSafeIntegers(true);
+    if (mode === 'read') db.pragma('query_only = on');
+    else lockWriters(db, file);
+    if (isBlank(db)) {
+      if (mode !== 'create') throw noDatabase(file);
+      createSchema(db);
     }
-  });
+    assertOurs(db, file);
+    if (mode !== 'read') allowReaders(db);
+    assertWhole(db, file);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
 }
 
 /**
@@ -124,7 +117,7 @@ function lockWriters(db: Db, file: string): void {
   // Takes effect only in a new database. Pages of 8 KiB store bodies faster than the default of 4 KiB.
   db.pragma('page_size = 8192');
   isBlank(db);
-  const lock = writerLockOf(file);
+  const lock = `${realpathSync(file)}-writer`;
   createPrivateFile(lock);
   db.pragma(`busy_timeout = ${WRITER_TIMEOUT_MS}`);
   db.prepare('attach ? as writer_lock').run(lock);
@@ -133,10 +126,6 @@ function lockWriters(db: Db, file: string): void {
   // In exclusive mode, the lock is kept after the transaction.
   db.exec('begin immediate; rollback');
   db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
-}
-
-function writerLockOf(file: string): string {
-  return `${realpathSync(file)}-writer`;
 }
 
 /** Sets WAL mode. Without shared memory, as on some network drives, it has no effect: a writer then blocks readers. */
@@ -180,8 +169,7 @@ function fromSqlite(file: string, error: InstanceType<typeof Sqlite.SqliteError>
   const options = (hint: string) => ({ hint, facts: { error: error.code }, cause: error });
   if (/^SQLITE_(BUSY|LOCKED)/.test(error.code)) {
     const hint = 'Wait until it has finished; one process at a time writes a database.';
-    const facts = { error: error.code, pid: writerOf(file) };
-    return new SvcError('locked', `Another process is using ${file}.`, { hint, facts, cause: error });
+    return new SvcError('locked', `Another process is using ${file}.`, options(hint));
   }
   if (/^SQLITE_(CORRUPT|NOTADB)/.test(error.code) || UNREADABLE.test(error.message)) {
     return new SvcError('corrupt_database', `${file} is damaged: ${error.message}.`, options(DAMAGED));
@@ -194,15 +182,17 @@ function fromSqlite(file: string, error: InstanceType<typeof Sqlite.SqliteError>
   return error;
 }
 
-/** The process that writes a database, as Linux lists it; opening the lock file here could release a lock. */
-function writerOf(file: string): number | undefined {
+/** Turns errors of the file system into ours. @throws SvcError `disk` */
+function guardFile<T>(file: string, work: () => T): T {
   try {
-    const { ino } = statSync(writerLockOf(file));
-    const locks = readFileSync('/proc/locks', 'utf8').split('\n');
-    const [, , , , pid] = locks.find((line) => line.includes(`:${ino} `))?.split(/\s+/) ?? [];
-    return Number(pid) > 0 ? Number(pid) : undefined;
-  } catch {
-    return undefined;
+    return work();
+  } catch (cause) {
+    if (!(cause instanceof Error) || !('syscall' in cause)) throw cause;
+    throw new SvcError('disk', `Cannot open ${file}: ${describeFileError(cause)}.`, {
+      hint: 'Check that its folder exists, and the permissions of both.',
+      facts: { error: errorCodeOf(cause) },
+      cause,
+    });
   }
 }
 
@@ -212,7 +202,7 @@ function writerOf(file: string): number | undefined {
  * process's POSIX locks on it, and another writer could then delete the log that a reader uses.
  */
 function prepareFile(file: string, mayCreate: boolean): void {
-  const stat = withReadError(file, () => statSync(file, { throwIfNoEntry: false }));
+  const stat = statSync(file, { throwIfNoEntry: false });
   if (stat === undefined) {
     if (!mayCreate) throw noDatabase(file);
     createPrivateFile(file);
@@ -220,10 +210,9 @@ function prepareFile(file: string, mayCreate: boolean): void {
     const what = stat.isDirectory() ? 'a folder, not a database' : 'not a regular file';
     throw new SvcError('bad_input', `${file} is ${what}.`, { hint: 'Name a file with --db.' });
   } else if (stat.size === 0 && mayCreate) {
-    withReadError(file, () => chmodSync(file, 0o600));
+    chmodSync(file, 0o600);
   } else if (stat.size > 0 && !isInWalMode(file)) {
-    const header = withReadError(file, () => readHeader(file));
-    assertHeader(file, header);
+    assertHeader(file);
   }
 }
 
@@ -250,62 +239,38 @@ function notOurs(file: string): SvcError {
 }
 
 function assertVersion(file: string, version: number): void {
-  if (version > SCHEMA_VERSION) {
-    throw new SvcError('newer_database', `${file} was written by a newer svc-migrate (layout ${version}).`, {
-      hint: 'Update svc-migrate, or export into a new database with --db.',
-    });
-  }
-  if (version < SCHEMA_VERSION) {
-    throw new SvcError('older_database', `${file} was written by an older svc-migrate (layout ${version}).`, {
-      hint: 'Export again into a new database with --db, or use the version that wrote this one.',
-    });
-  }
+  if (version === SCHEMA_VERSION) return;
+  const [age, hint] =
+    version > SCHEMA_VERSION
+      ? (['newer', 'Update svc-migrate, or export into a new database with --db.'] as const)
+      : (['older', 'Export again into a new database with --db, or use the version that wrote it.'] as const);
+  const text = `${file} was written by a version of svc-migrate that is ${age} (layout ${version}).`;
+  throw new SvcError(`${age}_database`, text, { hint });
 }
 
 /** Creates an empty file, unless it exists, that only its owner can read. SQLite's side files inherit the permissions. */
 function createPrivateFile(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
-  } catch (cause) {
+  } catch (error) {
     // Another process created it first; SQLite's lock decides which one writes.
-    if (errorCodeOf(cause) === 'EEXIST') return;
-    throw new SvcError('disk', `Cannot create the database ${file}.`, {
-      hint: 'Check that the folder exists and is writable.',
-      facts: { error: errorCodeOf(cause) },
-      cause,
-    });
+    if (errorCodeOf(error) !== 'EEXIST') throw error;
   }
 }
 
-function readHeader(file: string): Buffer {
+function assertHeader(file: string): void {
   const head = Buffer.alloc(HEADER_BYTES);
   const fd = openSync(file, 'r');
   try {
-    return head.subarray(0, readSync(fd, head, 0, HEADER_BYTES, 0));
+    if (readSync(fd, head) < HEADER_BYTES) throw notOurs(file);
   } finally {
     closeSync(fd);
   }
-}
-
-function withReadError<T>(file: string, read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    throw new SvcError('disk', `Cannot read ${file}.`, {
-      hint: 'Check the permissions of the file and its folder.',
-      facts: { error: errorCodeOf(cause) },
-      cause,
-    });
-  }
-}
-
-function assertHeader(file: string, head: Buffer): void {
-  const isSqlite = head.length === HEADER_BYTES && head.toString('latin1', 0, 16) === 'SQLite format 3\0';
-  if (!isSqlite) throw notOurs(file);
   const owner = head.readUInt32BE(APPLICATION_ID_AT);
   // A process that crashed while it created the database leaves one without any table.
   const isBlankFile = head.readUInt32BE(SCHEMA_COOKIE_AT) === 0;
-  if (owner !== APPLICATION_ID && (owner !== 0 || !isBlankFile)) throw notOurs(file);
+  const isOurs = owner === APPLICATION_ID || (owner === 0 && isBlankFile);
+  if (!isOurs || head.toString('latin1', 0, 16) !== 'SQLite format 3\0') throw notOurs(file);
   // The version of an unfinished transaction does not count: SQLite rolls it back first.
   if (!isBlankFile && !hasUnfinishedLog(file, '-journal'))
     assertVersion(file, head.readInt32BE(USER_VERSION_AT));
