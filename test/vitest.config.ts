@@ -67,7 +67,10 @@ export default defineConfig({
     hookTimeout: 120_000,
     // Other programs on a machine of CI can make a test of time fail once.
     retry: process.env['CI'] === undefined ? 0 : 1,
+    // Threads cannot change their working directory. Files of a worker share the modules they import, so that each is
+    // transformed and compiled once: tests must undo what they change of the process.
     pool: 'forks',
+    isolate: false,
     // Most tests wait for processes and sockets: more files at once than there may be cores.
     maxWorkers: CAMPAIGN_SIZE === 'soak' ? 2 : 3,
     // `.ci/run` counts from the JSON files.

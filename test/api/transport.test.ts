@@ -3,12 +3,30 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { decodeBody } from '../../src/api/body.js';
 import { campaignSize } from '../support/campaign.js';
-import { answer, chunkedAnswer, RawServer } from './support/raw-server.js';
-import { cleanups, serve } from './support/serve.js';
-import { createTestApi, failureOf, V3_KEY, V3_PAGE, v3Request, v4Request } from './support/test-api.js';
+import { answer, chunkedAnswer, RawServer, type Script } from './support/raw-server.js';
+import {
+  createTestApi,
+  failureOf,
+  type Settings,
+  V3_KEY,
+  V3_PAGE,
+  v3Request,
+  v4Request,
+} from './support/test-api.js';
+
+/** A client and the raw server it asks, both gone after the test. */
+async function serve(script: Script, settings: Settings = {}) {
+  const server = await RawServer.start(script);
+  const test = createTestApi({ ...settings, v3Url: `${server.url}/v3` });
+  onTestFinished(async () => {
+    await test.api.close();
+    await server.stop();
+  });
+  return { server, ...test };
+}
 
 /** Three answers of so many records at once, so often. */
 const [ROUNDS, RECORDS] = campaignSize({ small: [1, 3000], full: [4, 12_000] });
@@ -152,7 +170,7 @@ describe('a host that is not there', () => {
     const address = server.address();
     const port = address === null || typeof address === 'string' ? 0 : address.port;
     const { api, time } = createTestApi({ v3Url: `https://127.0.0.1:${port}` });
-    cleanups.push(async () => {
+    onTestFinished(async () => {
       await api.close();
       server.close();
     });

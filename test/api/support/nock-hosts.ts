@@ -13,7 +13,10 @@ export const V4_PATH = /^\/v4\/core\/companies\/2\/invoices\?/;
 
 /** Lets no test of the file reach the network; what a test mocks is gone after it. */
 export function allowMocksOnly(): void {
-  beforeAll(() => nock.disableNetConnect());
+  beforeAll(() => {
+    if (!nock.isActive()) nock.activate();
+    nock.disableNetConnect();
+  });
   afterEach(() => nock.cleanAll());
   afterAll(() => {
     nock.enableNetConnect();

@@ -96,8 +96,10 @@ function createMysql(port: () => Promise<number>): TestServer['createDatabase'] 
 
 const TEXT = { getTypeParser: () => (value: string | Buffer) => String(value) };
 
-/** A connection for each database: to open one takes much longer than a statement. */
+/** A connection for each of the last databases: to open one takes much longer than a statement. */
 const clients = new Map<string, Promise<pg.Client>>();
+/** Each worker keeps its connections; the server takes 100. */
+const MAX_CLIENTS = 20;
 
 async function connectPostgres(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 });
@@ -108,7 +110,12 @@ async function connectPostgres(url: string): Promise<pg.Client> {
 
 async function runPostgres(url: string, sql: string): Promise<Cells[]> {
   const client = clients.get(url) ?? connectPostgres(url);
+  clients.delete(url);
   clients.set(url, client);
+  for (const [idle, oldest] of [...clients].slice(0, -MAX_CLIENTS)) {
+    clients.delete(idle);
+    await (await oldest).end();
+  }
   const result = await (await client).query({ text: sql, rowMode: 'array', types: TEXT });
   const last = Array.isArray(result) ? result.at(-1) : result;
   return last.rows;
