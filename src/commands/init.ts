@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings';
+import type * as z from 'zod';
 import { SvcError } from '../errors.js';
-import { baseUrlProblem, PLACEHOLDER_HOST } from '../text/addresses.js';
 import type { DefineCommand, Io } from './command.js';
 import { repeatable } from './options.js';
 
@@ -43,25 +43,21 @@ async function writeStarter(options: InitOptions, globals: object, { env }: Io):
 
 async function renderStarter({ v3 = [], v4 }: InitOptions): Promise<string> {
   const { default: starter } = await import('./starter-config.jsonc');
-  const regions = v3.map(parseRegion).map(([region, baseUrl]) => {
-    checkAddress('--v3', baseUrl);
-    return `      ${JSON.stringify(region)}: { "baseUrl": ${JSON.stringify(baseUrl)}, "apiKeyEnv": "SVC_MIGRATE_V3_API_KEY" },`;
+  const { PLACEHOLDER_HOST, v3BaseUrl, v4BaseUrl } = await import('../config/settings.js');
+  const regions = v3.map((text) => {
+    const [, region = 'default', address = ''] = /^(?:([\w.-]+)=)?(.*)$/.exec(text) ?? [];
+    const baseUrl = checkAddress('--v3', v3BaseUrl.safeParse(address));
+    return `      ${JSON.stringify(region)}: { "baseUrl": ${baseUrl}, "apiKeyEnv": "SVC_MIGRATE_V3_API_KEY" },`;
   });
-  if (v4 !== undefined) checkAddress('--v4', v4);
-  return starter
-    .replace(/^ {6}"default": .*$/m, (line) => (regions.length === 0 ? line : regions.join('\n')))
-    .replace(`"https://${PLACEHOLDER_HOST}"`, (placeholder) =>
-      v4 === undefined ? placeholder : JSON.stringify(v4),
-    );
+  const withV3 =
+    regions.length === 0 ? starter : starter.replace(/^ {6}"default": .*$/m, () => regions.join('\n'));
+  if (v4 === undefined) return withV3;
+  const baseUrl = checkAddress('--v4', v4BaseUrl.safeParse(v4));
+  return withV3.replace(`"https://${PLACEHOLDER_HOST}"`, () => baseUrl);
 }
 
-function parseRegion(text: string): readonly [region: string, baseUrl: string] {
-  const [, region = 'default', baseUrl = ''] = /^(?:([\w.-]+)=)?(.*)$/.exec(text) ?? [];
-  return [region, baseUrl];
-}
-
-function checkAddress(option: string, address: string): void {
-  const suffix = option === '--v4' && /\/v4\/*$/i.test(address) ? 'must not end in /v4: it is added' : null;
-  const problem = baseUrlProblem(address) ?? suffix;
-  if (problem !== null) throw new SvcError('usage', `${option} ${problem}.`);
+/** The address as JSON. */
+function checkAddress(option: string, { data, error }: z.ZodSafeParseResult<string>): string {
+  if (error === undefined) return JSON.stringify(data);
+  throw new SvcError('usage', `${option} ${error.issues.map(({ message }) => message).join(', ')}.`);
 }

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { platform } from 'node:os';
 import { isAbsolute } from 'node:path';
 import type { Env, Generation } from '../domain.js';
@@ -52,20 +51,13 @@ export async function loadKey({ keySource: source }: Endpoint, env: Env): Promis
     throw isFile
       ? new SvcError('config', `The key file ${source} is empty.`, { hint: 'Put the key into it.' })
       : new SvcError('config', `An API key is missing: ${source} is not set.`, {
-          hint: `${mentionEnvFile()}Set the environment variable, such as: export ${source}=… (the dashboard lists your keys).`,
+          hint: `Set the environment variable: export ${source}=… (a file .env is not read).`,
         });
   }
   if (key.length <= MAX_KEY_CHARS && /^[\x21-\x7e]+$/.test(key)) return key;
   throw new SvcError('config', `The API key in ${source} cannot be sent in a header.`, {
     hint: 'It contains spaces, line breaks or non-ASCII characters, or is too long: store only the key itself.',
   });
-}
-
-/** Mentions a `.env` file, which many tools read and this one does not. */
-function mentionEnvFile(): string {
-  return existsSync('.env')
-    ? 'The file .env here is not read; to use it, run: set -a; . ./.env; set +a. '
-    : '';
 }
 
 async function readKeyFile(file: string): Promise<string> {

@@ -29,14 +29,10 @@ const name = z.string().min(1).max(200);
 
 export const idColumnSchema = z
   .strictObject({
-    column: name.describe(
-      'Column that contains the ids. In NDJSON: a JSON path such as "$.lines[*].invoice_id". In a CSV file without header: "#1", "#2", and so on.',
-    ),
+    column: name.describe('Column with the ids; in NDJSON a JSON path; in CSV without header "#1", "#2", …'),
     path: name.optional().describe('JSON path of the ids in a JSON column of a table.'),
     model: modelRef.optional().describe('V3 model of the ids: "category/model", with "#field" for children.'),
-    modelColumn: name
-      .optional()
-      .describe('Instead of model: column (NDJSON: path) that names the model of each row.'),
+    modelColumn: name.optional().describe('Instead: column (NDJSON: path) with the model of each row.'),
     models: z
       .record(z.string(), modelRef.nullable())
       .optional()
@@ -63,6 +59,7 @@ function idsOf(hasLines: boolean) {
     .superRefine((ids, context) => {
       for (const problem of findIdProblems(ids, hasLines)) context.addIssue(problem);
     })
+    .readonly()
     .describe('The columns that contain ids.');
 }
 
@@ -137,9 +134,7 @@ const server = {
   tls: z
     .enum(['verified', 'unverified'])
     .optional()
-    .describe(
-      'How certificates of other machines are checked. "verified" is the default. "unverified" accepts any certificate, and allows connections without TLS.',
-    ),
+    .describe('"unverified" accepts any certificate, and connections without TLS.'),
   table,
   ids,
 };

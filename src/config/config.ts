@@ -1,70 +1,100 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
-import type { ModelPair } from '../domain.js';
-import type { ApplyTarget } from './apply-targets.js';
-import type { Settings } from './settings.js';
+import { dirname, resolve } from 'node:path';
+import { resolveTarget } from './apply-targets.js';
+import { DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV, type Settings } from './settings.js';
 
 type DeepReadonly<T> = { readonly [K in keyof T]: DeepReadonly<T[K]> };
-type Given = DeepReadonly<Settings>;
-
-/** One host with its own key, limits and page size. */
-export interface Endpoint extends Pick<Given['v4'], 'pageSize' | 'concurrency' | 'requestsPerSecond'> {
-  /** '' for V4, the region's name for V3. */
-  readonly region: string;
-  /** Without a trailing slash. V3: requests go to `{baseUrl}/{category}/{model}`; V4: `{baseUrl}/v4/core/…`. */
-  readonly baseUrl: string;
-  /** Where the key is stored: the name of an environment variable, or the absolute path of a file. */
-  readonly keySource: string;
-}
 
 /**
  * The configuration with defaults, flags and environment applied; paths are absolute. It holds no keys. `settings.ts`
- * describes the members taken from the file.
+ * describes the settings.
  */
-export interface Config
-  extends Pick<Given, 'fieldPrefix' | 'companies' | 'decisions' | 'http' | 'payload' | 'limits'> {
-  readonly file: string;
-  readonly database: string;
-  readonly v3: {
-    readonly regions: readonly Endpoint[];
-    /** Empty: each list is read for all companies at once. */
-    readonly companies: readonly bigint[];
+export type Config = DeepReadonly<ReturnType<typeof resolveSettings>>;
+
+/** One host with its own key, limits and page size; `region` is '' for V4. */
+export type Endpoint = DeepReadonly<ReturnType<typeof resolveEndpoint>>;
+
+const DAY_MS = 86_400_000;
+
+/**
+ * @param nowMs the time that `backfill.days` is subtracted from
+ * @param database the path from flag or environment; it overrides the file
+ */
+export function resolveSettings(settings: Settings, file: string, nowMs: number, database?: string) {
+  const { $schema: _, v3, v4, companies, decisions, backfill, apply, maxAge, ...rest } = settings;
+  const inFolder = (path: string) => resolve(dirname(file), path);
+  const { since, days, dateFields } = backfill;
+  const { match } = companies;
+  return {
+    ...rest,
+    file,
+    database: database === undefined ? inFolder(settings.database) : resolve(database),
+    v3: {
+      regions: Object.entries(v3.regions).map(([region, endpoint]) =>
+        resolveEndpoint(region, { ...v3, ...endpoint }, DEFAULT_V3_KEY_ENV, inFolder),
+      ),
+      companies: v3.companies,
+    },
+    v4: {
+      ...resolveEndpoint('', v4, DEFAULT_V4_KEY_ENV, inFolder),
+      includeDeleted: v4.includeDeleted,
+      companies: v4.companies,
+      companyIdField: v4.companyIdField,
+    },
+    companies: { ...companies, match: typeof match === 'string' ? match : { file: inFolder(match.file) } },
+    decisions: decisions === null ? null : inFolder(decisions),
+    backfill: {
+      /** Start of the backfill window, ms since 1970; null: inferred per company. */
+      sinceMs: since ?? (days === undefined ? null : nowMs - days * DAY_MS),
+      ...(days === undefined ? {} : { days }),
+      dateFields,
+    },
+    apply: { targets: apply.targets.map((target) => resolveTarget(target, dirname(file))) },
+    maxAgeMs: maxAge,
   };
-  readonly v4: Endpoint & Pick<Given['v4'], 'includeDeleted' | 'companies' | 'companyIdField'>;
-  readonly models: readonly ModelPair[];
-  readonly backfill: {
-    /** Start of the backfill window, ms since 1970; null: inferred per company. */
-    readonly sinceMs: number | null;
-    /** Set if `sinceMs` is as many days before the start of this process. */
-    readonly days?: number;
-    readonly dateFields: readonly string[];
-  };
-  readonly apply: {
-    readonly targets: readonly ApplyTarget[];
-  };
-  /** A list read longer ago than this fails the gate. */
-  readonly maxAgeMs: number;
 }
+
+type EndpointSettings = Pick<
+  Settings['v4'],
+  'baseUrl' | 'apiKeyEnv' | 'apiKeyFile' | 'pageSize' | 'concurrency' | 'requestsPerSecond'
+>;
+
+function resolveEndpoint(
+  region: string,
+  { baseUrl, apiKeyEnv, apiKeyFile, pageSize, concurrency, requestsPerSecond }: EndpointSettings,
+  defaultEnv: string,
+  inFolder: (path: string) => string,
+) {
+  return {
+    region,
+    /** Without a trailing slash. V3: requests go to `{baseUrl}/{category}/{model}`; V4: `{baseUrl}/v4/core/…`. */
+    baseUrl,
+    /** The name of an environment variable, or the absolute path of a file. */
+    keySource: apiKeyFile === undefined ? (apiKeyEnv ?? defaultEnv) : inFolder(apiKeyFile),
+    pageSize,
+    concurrency,
+    requestsPerSecond,
+  };
+}
+
+type InputFiles = Pick<Config, 'companies' | 'decisions'>;
 
 /** The input files of a remap, by the setting that names them. */
 export function listInputFiles({
-  companies,
+  companies: { match },
   decisions,
-}: Pick<Config, 'companies' | 'decisions'>): Readonly<Partial<Record<string, string>>> {
+}: InputFiles): Readonly<Partial<Record<string, string>>> {
   return {
-    ...(typeof companies.match === 'string' ? {} : { 'companies.match.file': companies.match.file }),
+    ...(typeof match === 'string' ? {} : { 'companies.match.file': match.file }),
     ...(decisions === null ? {} : { decisions }),
   };
 }
 
 /** The SHA-256 of each input file by its setting; '' if it cannot be read. */
-export function digestInputFiles(
-  config: Pick<Config, 'companies' | 'decisions'>,
-): Readonly<Record<string, string>> {
+export function digestInputFiles(config: InputFiles): Readonly<Record<string, string>> {
   const files = Object.entries(listInputFiles(config));
-  return Object.fromEntries(
-    files.map(([setting, file]) => [setting, file === undefined ? '' : digestOf(file)]),
-  );
+  return Object.fromEntries(files.map(([setting, file = '']) => [setting, digestOf(file)]));
 }
 
 function digestOf(file: string): string {

@@ -42,19 +42,3 @@ function parseAddress(address: string): URL | null {
 export function isLoopback(hostname: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\])\.?$/.test(hostname);
 }
-
-/** Placeholder host in the configuration written by `init`. */
-export const PLACEHOLDER_HOST = 'fill-in.invalid';
-
-/** The problem of a base URL, null if it is valid. Does not repeat the URL, which may contain a password. */
-export function baseUrlProblem(text: string): string | null {
-  const url = toUrl(text);
-  if (url === null || !/^https?:$/.test(url.protocol) || !/^https?:\/\//i.test(text)) {
-    return 'must be an absolute address such as "https://api.example.com"';
-  }
-  if (url.hostname === PLACEHOLDER_HOST)
-    return 'is still a placeholder: replace it with the address of the service';
-  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';
-  if (url.search !== '' || url.hash !== '' || /[?#]/.test(text)) return 'must not hold a query or a fragment';
-  return null;
-}

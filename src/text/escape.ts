@@ -83,11 +83,6 @@ export function csvCell(value: string): string {
   return /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
 }
 
-/** A CSV cell for spreadsheets: an apostrophe keeps what begins like a formula from being run. */
-export function csvCellForPeople(value: string): string {
-  return csvCell(/^[=+\-@\t\r\n]/.test(value) ? `'${value}` : value);
-}
-
 /** A command line for a shell, with quotes where a word needs them. */
 export function shellLine(words: readonly string[]): string {
   return words

@@ -9,16 +9,9 @@ export function suggest(word: string, words: Iterable<string>): string | null {
     return name.endsWith(`/${typed}`) || (typed.length > 2 && name.startsWith(typed));
   });
   if (meant !== undefined && others.length === 0) return meant;
-  let best: string | null = null;
-  let bestDistance = Math.max(1, Math.floor(typed.length / 3)) + 1;
-  for (const candidate of candidates) {
-    const distance = editDistance(typed, normalise(candidate));
-    if (distance < bestDistance) {
-      best = candidate;
-      bestDistance = distance;
-    }
-  }
-  return best;
+  const distances = candidates.map((candidate) => editDistance(typed, normalise(candidate)));
+  const least = Math.min(...distances);
+  return least <= Math.ceil(typed.length / 3) ? at(candidates, distances.indexOf(least)) : null;
 }
 
 /** The end of a sentence, without a full stop: `; did you mean "x"?`, `; known: a, b` or ''. */
@@ -33,21 +26,15 @@ function normalise(word: string): string {
   return word.slice(0, 100).toLowerCase().replaceAll('-', '_');
 }
 
-/** Optimal string alignment distance: insertions, deletions, substitutions, and swaps of adjacent characters. */
+/** Levenshtein's distance: insertions, deletions and substitutions. */
 function editDistance(a: string, b: string): number {
-  let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {
     const row = [i];
     for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1];
-      let cost = Math.min(at(last, j) + 1, at(row, j - 1) + 1, at(last, j - 1) + (same ? 0 : 1));
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
-        cost = Math.min(cost, at(beforeLast, j - 2) + 1);
-      }
-      row.push(cost);
+      const substituted = at(last, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row.push(Math.min(at(last, j) + 1, at(row, j - 1) + 1, substituted));
     }
-    beforeLast = last;
     last = row;
   }
   return at(last, b.length);

@@ -11,7 +11,7 @@ export interface Column {
 /** Least width of the first and the last column before other columns of a table are left out. */
 const MIN_TEXT = 20;
 const MIN_COLUMNS = 3;
-const GAP = 2;
+const GAP = '  ';
 
 /**
  * Renders a table in at most `width` columns. Where it is too wide, texts of the last column wrap, cells of the first
@@ -24,90 +24,62 @@ export function renderTable(
   indent = '  ',
 ): string[] {
   const room = width - displayWidth(indent);
-  const dropped = columnsToDrop(columns, rows, room);
-  const isKept = (_: unknown, index: number) => !dropped.has(index);
-  const shown = columns.filter(isKept);
-  const lines = [shown.map(({ title }) => title), ...rows.map((row) => row.filter(isKept))];
-  const widths = columnWidths(shown, lines, room);
-  const titles = columns.filter((column) => !shown.includes(column)).map(({ title }) => title);
-  return [
-    ...lines.flatMap((cells) => renderRow(shown, cells, widths)).map((line) => indent + line),
-    ...(titles.length === 0
-      ? []
-      : wrapText(`(not shown for lack of width: ${titles.join(', ')})`, width, indent)),
-  ];
-}
-
-function renderRow(
-  columns: readonly Column[],
-  cells: readonly string[],
-  widths: readonly number[],
-): string[] {
-  const last = columns.length - 1;
-  const texts = cells.map((cell, index) =>
-    index === last && last > 0 && columns[last]?.numeric !== true
-      ? wrapText(cell, at(widths, index)).map((line) => fitText(line, at(widths, index)))
-      : [fitText(cell, at(widths, index))],
+  const lines = [columns.map(({ title }) => title), ...rows];
+  const natural = columns.map((_, index) =>
+    lines.reduce((widest, cells) => Math.max(widest, displayWidth(at(cells, index))), 0),
   );
-  const height = Math.max(1, ...texts.map((lines) => lines.length));
-  return Array.from({ length: height }, (_, line) =>
-    columns
-      .map(({ numeric }, index) => {
-        const text = texts[index]?.[line] ?? '';
-        const pad = ' '.repeat(Math.max(0, at(widths, index) - displayWidth(text)));
-        return numeric === true ? pad + text : text + pad;
-      })
-      .join(' '.repeat(GAP))
-      .trimEnd(),
-  );
-}
-
-function columnWidths(
-  columns: readonly Column[],
-  lines: readonly (readonly string[])[],
-  room: number,
-): number[] {
-  const widths = naturalWidths(columns, lines);
+  const shown = columnsThatFit(columns, natural, room);
+  const dropped = columns.filter((_, index) => !shown.includes(index)).map(({ title }) => title);
+  const note = `(not shown for lack of width: ${dropped.join(', ')})`;
+  const widths = shown.map((index) => at(natural, index));
   const shorten = (index: number) => {
     const excess = Math.max(0, totalWidth(widths) - room);
     widths[index] = Math.max(Math.min(at(widths, index), MIN_TEXT), at(widths, index) - excess);
   };
-  const last = columns.length - 1;
-  if (last > 0 && columns[last]?.numeric !== true) shorten(last);
-  if (columns.length > 0) shorten(0);
-  return widths;
+  const isNumeric = shown.map((index) => at(columns, index).numeric === true);
+  if (shown.length > 1 && isNumeric.at(-1) === false) shorten(shown.length - 1);
+  if (shown.length > 0) shorten(0);
+  return [
+    ...lines.flatMap((line) => {
+      const cells = shown.map((index) => at(line, index));
+      return renderRow(cells, widths, isNumeric).map((text) => indent + text);
+    }),
+    ...(dropped.length === 0 ? [] : wrapText(note, width, indent)),
+  ];
 }
 
-function naturalWidths(columns: readonly Column[], lines: readonly (readonly string[])[]): number[] {
-  return columns.map(({ title }, index) =>
-    lines.reduce((widest, cells) => Math.max(widest, displayWidth(cells[index] ?? '')), displayWidth(title)),
+/** The indexes of the columns to show. */
+function columnsThatFit(columns: readonly Column[], natural: readonly number[], room: number): number[] {
+  const last = columns.length - 1;
+  const least = natural.map((width, index) =>
+    index === 0 || (index === last && columns[last]?.numeric !== true) ? Math.min(width, MIN_TEXT) : width,
   );
+  let shown = columns.map((_, index) => index);
+  while (shown.length > MIN_COLUMNS && totalWidth(shown.map((index) => at(least, index))) > room) {
+    const dropped = shown.findLast((index) => index > 0 && columns[index]?.keep !== true) ?? shown.at(-1);
+    shown = shown.filter((index) => index !== dropped);
+  }
+  return shown;
+}
+
+function renderRow(cells: readonly string[], widths: readonly number[], isNumeric: readonly boolean[]) {
+  const last = cells.length - 1;
+  const texts = cells.map((cell, index) => {
+    const width = at(widths, index);
+    const isWrapped = index === last && last > 0 && !isNumeric[index];
+    return (isWrapped ? wrapText(cell, width) : [cell]).map((line) => fitText(line, width));
+  });
+  const height = Math.max(1, ...texts.map((lines) => lines.length));
+  return Array.from({ length: height }, (_, line) => {
+    const padded = texts.map((lines, index) => {
+      const text = lines[line] ?? '';
+      const pad = ' '.repeat(at(widths, index) - displayWidth(text));
+      return isNumeric[index] ? pad + text : text + pad;
+    });
+    return padded.join(GAP).trimEnd();
+  });
 }
 
 function totalWidth(widths: readonly number[]): number {
-  return widths.reduce((sum, width) => sum + width + GAP, -GAP);
-}
-
-function columnsToDrop(
-  columns: readonly Column[],
-  rows: readonly (readonly string[])[],
-  room: number,
-): ReadonlySet<number> {
-  const last = columns.length - 1;
-  const widths = naturalWidths(columns, rows).map((width, index) =>
-    index === 0 || (index === last && columns[last]?.numeric !== true) ? Math.min(width, MIN_TEXT) : width,
-  );
-  const fromTheEnd = columns.map((_, index) => last - index).filter((index) => index > 0);
-  const order = [
-    ...fromTheEnd.filter((index) => columns[index]?.keep !== true),
-    ...fromTheEnd.filter((index) => columns[index]?.keep),
-  ];
-  const dropped = new Set<number>();
-  let total = totalWidth(widths);
-  for (const index of order) {
-    if (total <= room || columns.length - dropped.size <= MIN_COLUMNS) break;
-    dropped.add(index);
-    total -= at(widths, index) + GAP;
-  }
-  return dropped;
+  return widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
 }

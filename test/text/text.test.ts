@@ -1,25 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SvcError } from '../../src/errors.js';
-import { baseUrlProblem, comparableAddress, comparableHost } from '../../src/text/addresses.js';
+import { comparableAddress, comparableHost } from '../../src/text/addresses.js';
 import { at, must } from '../../src/text/at.js';
 import { describeError } from '../../src/text/describe-error.js';
 import {
   csvCell,
-  csvCellForPeople,
   escapeJson,
   escapeMarkdown,
   escapeMarkup,
   escapeUnseen,
   shellLine,
 } from '../../src/text/escape.js';
-import {
-  formatBytes,
-  formatDuration,
-  formatShare,
-  instantOf,
-  parseDuration,
-} from '../../src/text/numbers.js';
+import { formatBytes, formatDuration, formatShare, parseDuration } from '../../src/text/numbers.js';
 import { suggest } from '../../src/text/suggest.js';
 import { renderTable } from '../../src/text/table.js';
 import { displayWidth, fitText, wrapLines, wrapText } from '../../src/text/wrap.js';
@@ -68,16 +61,13 @@ describe('escaping', () => {
   });
 
   it.each([
-    ['plain', 'plain', 'plain'],
-    ['a,b', '"a,b"', '"a,b"'],
-    ['say "x"', '"say ""x"""', '"say ""x"""'],
-    ['=1+1', '=1+1', "'=1+1"],
-    ['-5', '-5', "'-5"],
-    ['@x', '@x', "'@x"],
-    ['\tx', '\tx', "'\tx"],
-    ['\rx', '"\rx"', '"\'\rx"'],
-  ])('writes the CSV cell %j exactly, and for people without a formula', (given, exact, forPeople) => {
-    expect([csvCell(given), csvCellForPeople(given)]).toEqual([exact, forPeople]);
+    ['plain', 'plain'],
+    ['a,b', '"a,b"'],
+    ['say "x"', '"say ""x"""'],
+    ['=1+1', '=1+1'],
+    ['\rx', '"\rx"'],
+  ])('writes the CSV cell %j exactly', (given, exact) => {
+    expect(csvCell(given)).toBe(exact);
   });
 
   it('quotes words for a shell', () => {
@@ -120,9 +110,9 @@ describe('numbers', () => {
     [parseDuration('90m'), 5_400_000],
     [parseDuration('1.5ms'), 2],
     [parseDuration('soon'), null],
-    [instantOf('2026-02-30'), null],
-    [instantOf('2026-02-01T00:00:00'), null],
-    [instantOf('2026-08-20T00:00:00Z'), Date.UTC(2026, 7, 20)],
+    [formatDuration(86_400_500), '1 d'],
+    [formatDuration(3_600_000 * 500), '20 d 20 h'],
+    [formatDuration(999.9), '999 ms'],
   ])('%s is %s', (written, expected) => expect(written).toBe(expected));
 });
 
@@ -195,11 +185,8 @@ describe('addresses', () => {
     expect(comparableHost(address)).toBe(host);
   });
 
-  it('keep their scheme and path, and hold nothing else', () => {
+  it('keep their scheme and path', () => {
     expect(comparableAddress('HTTPS://API.example.com.:443/V3/')).toBe('https://api.example.com/V3');
-    for (const address of ['https:/a', 'ftp://a', 'a', 'https://user@a', 'https://a?', 'https://a#']) {
-      expect([address, baseUrlProblem(address)]).toEqual([address, expect.any(String)]);
-    }
   });
 });
 
