@@ -132,7 +132,8 @@ function lockWriters(db: Db, file: string): void {
 function allowReaders(db: Db): void {
   db.pragma('main.journal_mode = wal');
   db.pragma('main.synchronous = full');
-  db.pragma('main.cache_size = -16384');
+  // 4 MiB: 16 MiB were no faster at 200,000 records.
+  db.pragma('main.cache_size = -4096');
 }
 
 function isBlank(db: Db): boolean {
