@@ -18,8 +18,7 @@ export const explainCommand: DefineCommand = (run) =>
       run(command, ['json'], async (io) => {
         const config = await io.config();
         const place = placeOf(name, options, config);
-        const { explainRecord } = await import('../inspect/explain.js');
-        const { renderExplanation } = await import('../inspect/render-explanation.js');
+        const { explainRecord, renderExplanation } = await import('../inspect/explain.js');
         const { readDatabase } = await import('./read-database.js');
         const explanation = await readDatabase(config, (db) => explainRecord(db, config, { ...place, id }));
         for (const text of explanation.warnings) io.onProgress({ kind: 'note', level: 'warning', text });

@@ -23,8 +23,7 @@ export const verifyCommand: DefineCommand = (run) =>
         const config = await io.config();
         const { createApi } = await import('../api/client.js');
         const { loadKeys, listSecrets } = await import('../config/api-keys.js');
-        const { verifyPairs } = await import('../inspect/verify.js');
-        const { renderVerification } = await import('../inspect/render-verification.js');
+        const { renderVerification, verifyPairs } = await import('../inspect/verify.js');
         const { assertUsableRemap } = await import('../store/readiness.js');
         const { verifyRemap } = await import('../store/integrity.js');
         const { readDatabase } = await import('./read-database.js');
@@ -36,7 +35,7 @@ export const verifyCommand: DefineCommand = (run) =>
           const { signal, onProgress } = io;
           const api = createApi({ config, keys, secrets, signal, onProgress });
           try {
-            return await verifyPairs({ db, config, api, sample, onProgress });
+            return await verifyPairs(api, db, config, sample, onProgress);
           } finally {
             await api.close();
           }

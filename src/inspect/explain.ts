@@ -10,9 +10,7 @@ import { findIncomplete, nameOfList, readStaleness } from '../store/readiness.js
 import { readRemapRun } from '../store/remap.js';
 import type { Db } from '../store/sqlite.js';
 import {
-  type CompanyPairing,
   readCompanyPairing,
-  readRejectedWith,
   readStoredSide,
   readStoryRows,
   type StoryQuestion,
@@ -20,39 +18,14 @@ import {
 } from '../store/story-rows.js';
 import { listStreams, type StreamRow } from '../store/streams.js';
 import { must } from '../text/at.js';
-import { countOf } from '../text/numbers.js';
-import { buildFieldLines, type FieldLine, findMembers } from './side-by-side.js';
+import { escapeUnseen } from '../text/escape.js';
+import { countOf, formatTime } from '../text/numbers.js';
+import { renderTable } from '../text/table.js';
+import { wrapLines } from '../text/wrap.js';
+import { buildFieldLines, findMembers, renderFieldLines } from './side-by-side.js';
 
-export interface Story {
-  readonly row: ReturnType<typeof toFinding>;
-  readonly title: string;
-  readonly sentence: string;
-  readonly next: string;
-  readonly company: CompanyPairing | null;
-  readonly parent: { readonly v3_svc_id: bigint | null; readonly v4_svc_id: bigint | null } | null;
-  readonly fields: readonly FieldLine[];
-  readonly lists: readonly ListReading[];
-}
-
-export interface ListReading {
-  readonly generation: Generation;
-  readonly name: string;
-  readonly state: StreamRow['state'];
-  readonly readAt: string | null;
-  readonly note: string | null;
-}
-
-export interface Explanation {
-  readonly schemaVersion: 1;
-  readonly model: string;
-  readonly id: string;
-  readonly remapBuiltAt: string;
-  readonly stale: boolean;
-  readonly warnings: readonly string[];
-  readonly more: boolean;
-  readonly unknown: readonly string[];
-  readonly stories: readonly Story[];
-}
+export type Explanation = ReturnType<typeof explainRecord>;
+type Story = ReturnType<typeof buildStory>;
 
 const MAX_STORIES = 20;
 
@@ -61,7 +34,7 @@ const MAX_STORIES = 20;
  *
  * @throws SvcError `incomplete` if there is no remap, `usage` if several regions have the id and none is named
  */
-export function explainRecord(db: Db, config: Config, question: StoryQuestion): Explanation {
+export function explainRecord(db: Db, config: Config, question: StoryQuestion) {
   const run = readRemapRun(db);
   if (run === null) {
     throw new SvcError('incomplete', 'There is no remap yet: nothing is known of any record.', {
@@ -77,9 +50,9 @@ export function explainRecord(db: Db, config: Config, question: StoryQuestion): 
     id: String(question.id),
     remapBuiltAt: run.builtAt,
     stale: readStaleness(db, config).length > 0,
-    warnings: findIncomplete(db, config).map(({ text, next }) => `${text} (\`${next}\`)`),
+    warnings: findIncomplete(db, config).map(({ text, next }) => `${text} ${next}`),
     more: rows.length > MAX_STORIES,
-    unknown: rows.length > 0 ? [] : describeUnknown(db, streams, question),
+    unknown: rows.length > 0 ? [] : [describeUnknown(streams)],
     stories: rows.slice(0, MAX_STORIES).map((row) => buildStory(db, config, streams, row)),
   };
 }
@@ -92,31 +65,25 @@ function assertOneRegion(rows: readonly StoryRow[], { region, id, model }: Story
   });
 }
 
-function describeUnknown(db: Db, streams: readonly StreamRow[], { model, id }: StoryQuestion): string[] {
-  const rejected = readRejectedWith(db, model, String(id), 5).map(({ generation, reason }) => {
-    const object = `${generation.toUpperCase()} object`;
-    return `A ${object} that holds this value could not be taken as a record (${reason}): see the table rejected.`;
-  });
-  if (rejected.length > 0) return rejected;
+function describeUnknown(streams: readonly StreamRow[]): string {
   const open = streams.filter(isUnfinished).length;
   if (open > 0) {
-    return [`${countOf(open, 'list was', 'lists were')} not read to the end: the record may be there.`];
+    return `${countOf(open, 'list was', 'lists were')} not read to the end: the record may be there.`;
   }
-  return [
-    'Neither export holds it. It may belong to another model, region or company, or be newer than the export.',
-  ];
+  return 'Neither export holds it. It may belong to another model, region or company, be newer than the export, or be in the table rejected.';
 }
 
-function buildStory(db: Db, config: Config, streams: readonly StreamRow[], row: StoryRow): Story {
+function buildStory(db: Db, config: Config, streams: readonly StreamRow[], row: StoryRow) {
   const { title, meaning, action } = describeOutcome(row.status, row.reason);
   const company = readCompanyPairing(db, row) ?? null;
   const region = row.region ?? company?.region ?? null;
   const v3Company = row.v3_company_id ?? company?.v3_company_id ?? null;
-  const isOfRow = (stream: StreamRow) =>
-    stream.generation === 'v4'
-      ? stream.companyId === row.v4_company_id
-      : (region === null || stream.region === region) &&
-        (v3Company === null || stream.companyId === null || stream.companyId === v3Company);
+  const isOfRow = (stream: StreamRow) => {
+    if (stream.generation === 'v4') return stream.companyId === row.v4_company_id;
+    const isOfCompany = v3Company === null || stream.companyId === null || stream.companyId === v3Company;
+    return isOfCompany && (region === null || stream.region === region);
+  };
+  const members = (generation: Generation) => readMembers(db, config, row, generation);
   return {
     row: toFinding(row),
     title,
@@ -124,11 +91,7 @@ function buildStory(db: Db, config: Config, streams: readonly StreamRow[], row: 
     next: action,
     company,
     parent: row.path === '' ? null : { v3_svc_id: row.parent_v3_svc_id, v4_svc_id: row.parent_v4_svc_id },
-    fields: buildFieldLines(
-      readMembers(db, config, row, 'v3'),
-      readMembers(db, config, row, 'v4'),
-      config.fieldPrefix,
-    ),
+    fields: buildFieldLines(members('v3'), members('v4'), config.fieldPrefix),
     lists: streams.filter(isOfRow).map((stream) => ({
       generation: stream.generation,
       name: `${stream.generation.toUpperCase()} ${nameOfList(stream)}`,
@@ -150,15 +113,81 @@ function readMembers(db: Db, config: Config, row: StoryRow, generation: Generati
   const stored = readStoredSide(db, { generation, region: place, model, companyId, svcId: holder });
   if (stored === undefined) return null;
   const { body, encoding, platform_id, unique_id, deleted } = stored;
+  const idField = `${config.fieldPrefix}id`;
   if (body === null || encoding === null) {
     if (path !== '') return null;
-    const idField = `${config.fieldPrefix}id`;
     return { [idField]: svcId, platform_id, platform_unique_id: unique_id, deleted: deleted === 1n };
   }
   const pair = must(
     config.models.find(({ v3 }) => v3 === model),
-    `model ${model}`,
+    'model',
   );
   const record = findRecordInPage(decodeBody(body, encoding), pageFormat(config, generation, pair), holder);
-  return record === null || path === '' ? record : findMembers(record[path], config.fieldPrefix, svcId);
+  return record === null ? null : findMembers(record, path, idField, svcId);
+}
+
+export function renderExplanation(explanation: Explanation, width: number): string {
+  const { model, id, stories, unknown, more, remapBuiltAt, stale } = explanation;
+  const rows = stories.length === 0 ? 'in no row' : countOf(stories.length, 'row');
+  const lines = [
+    `${model} ${id}: ${rows} of the remap of ${formatTime(remapBuiltAt)}${stale ? ', which is stale' : ''}.`,
+    ...unknown,
+    ...(more ? ['There are more rows: name a --region or a --company.'] : []),
+  ];
+  const next = stories.slice(0, 1).map((story) => `Next: ${story.next}`);
+  return [
+    wrapLines(lines, width),
+    ...stories.map((story) => renderStory(story, width)),
+    wrapLines(next, width),
+  ].join('');
+}
+
+function renderStory(story: Story, width: number): string {
+  const { row, title, sentence, fields } = story;
+  const outcome = `${row.status}${row.reason === null ? '' : `/${row.reason}`}`;
+  const lines = [
+    '',
+    `${row.model}${row.path === '' ? '' : ` ${row.path}`}, ${idsOf(row)}: ${title} (${outcome})`,
+    `  ${sentence}`,
+    `  platform_id ${escapeUnseen(row.platform_id ?? 'none')}${row.matched_by === null ? '' : `, matched by ${row.matched_by}`}`,
+    ...(story.parent === null ? [] : [`  Its record: ${idsOf(story.parent)}`]),
+    ...describeCompany(story),
+    ...describeEvidence(row.evidence),
+  ];
+  const tables = [
+    ...(fields.length === 0 ? [] : renderFieldLines(fields, width)),
+    ...renderLists(story, width),
+  ];
+  return wrapLines(lines, width) + tables.map((line) => `${line}\n`).join('');
+}
+
+function idsOf(row: { readonly v3_svc_id: unknown; readonly v4_svc_id: unknown }): string {
+  return `V3 ${row.v3_svc_id ?? '–'}, V4 ${row.v4_svc_id ?? '–'}`;
+}
+
+function describeCompany({ company }: Story): string[] {
+  if (company === null) return [];
+  const { region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys } = company;
+  const v3 = v3_company_id === null ? 'no V3 company' : `V3 company ${v3_company_id} (${region})`;
+  const v4 = v4_company_id === null ? 'no V4 company' : `V4 company ${v4_company_id}`;
+  return [`  ${v3}, ${v4}: ${matched_by}, ${agreeing_keys} of ${shared_keys} shared keys agree`];
+}
+
+function describeEvidence(evidence: unknown): string[] {
+  if (typeof evidence !== 'object' || evidence === null) return [];
+  return Object.entries(evidence).map(([name, value]) => {
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    return `  ${name}: ${escapeUnseen(text)}`;
+  });
+}
+
+function renderLists({ lists }: Story, width: number): string[] {
+  const columns = ['list', 'state', 'read at', ''].map((title) => ({ title }));
+  const rows = lists.map(({ name, state, readAt, note }) => [
+    name,
+    state,
+    readAt === null ? '–' : formatTime(readAt),
+    escapeUnseen(note ?? ''),
+  ]);
+  return renderTable(columns, rows, width);
 }

@@ -1,13 +1,19 @@
 import type { RecordMembers } from '../api/single-record.js';
 import { escapeUnseen } from '../text/escape.js';
-import type { Column } from '../text/table.js';
 import { renderTable } from '../text/table.js';
 import { cutText } from '../text/wrap.js';
 
-export function findMembers(list: unknown, fieldPrefix: string, svcId: bigint): RecordMembers | null {
+/** The record itself if `path` is '', else its child with this id; null if there is none. */
+export function findMembers(
+  record: RecordMembers,
+  path: string,
+  idField: string,
+  svcId: bigint,
+): RecordMembers | null {
+  const list = path === '' ? [record] : record[path];
   const items: readonly unknown[] = Array.isArray(list) ? list : [];
   const isMembers = (item: unknown): item is RecordMembers => typeof item === 'object' && item !== null;
-  return items.filter(isMembers).find((item) => String(item[`${fieldPrefix}id`]) === String(svcId)) ?? null;
+  return items.filter(isMembers).find((item) => String(item[idField]) === String(svcId)) ?? null;
 }
 
 /** One field of two records; null if the record has no such field. */
@@ -16,8 +22,10 @@ export interface FieldLine {
   readonly v3: string | null;
   readonly v4: string | null;
   /** `service`: the service's own field, which differs between generations; `alone`: there is no other record. */
-  readonly verdict: 'same' | 'differs' | 'one_side' | 'service' | 'alone';
+  readonly verdict: keyof typeof MARKS;
 }
+
+const MARKS = { same: '=', differs: 'differs', one_side: 'only one', service: '', alone: '' } as const;
 
 /**
  * The fields of two records beside each other: the service's, then the keys, then the others. Null and absent are equal.
@@ -42,14 +50,15 @@ export function buildFieldLines(
     });
 }
 
+/** One time can be written in several ways; so can a number. */
 function compareValues(left: string | null, right: string | null): FieldLine['verdict'] {
   if (left === right) return 'same';
   if (left === null || right === null) return 'one_side';
-  const [leftMs, rightMs] = [Date.parse(left), Date.parse(right)];
-  // One time can be written in several ways; so can a number.
-  const isSameTime = /^\d{4}-/.test(left) && leftMs === rightMs;
-  const isSameNumber = /^-?\d/.test(left) && left.trim() !== '' && Number(left) === Number(right);
-  return isSameTime || (isSameNumber && Number.isSafeInteger(Math.trunc(Number(left)))) ? 'same' : 'differs';
+  const isTime = /^\d{4}-/.test(left);
+  const isNumber = /^-?\d+(\.\d+)?$/.test(left) && Math.abs(Number(left)) <= Number.MAX_SAFE_INTEGER;
+  const isSame =
+    (isTime && Date.parse(left) === Date.parse(right)) || (isNumber && Number(left) === Number(right));
+  return isSame ? 'same' : 'differs';
 }
 
 function showValue(value: unknown): string | null {
@@ -59,27 +68,12 @@ function showValue(value: unknown): string | null {
   return String(value);
 }
 
-const COLUMNS: readonly Column[] = [
-  { title: '' },
-  { title: 'V3', keep: true },
-  { title: 'V4', keep: true },
-  { title: '', keep: true },
-];
-
-const MARKS: Readonly<Record<FieldLine['verdict'], string>> = {
-  same: '=',
-  differs: 'differs',
-  one_side: 'only one',
-  service: '',
-  alone: '',
-};
-
 const MAX_CELL = 60;
 
 export function renderFieldLines(lines: readonly FieldLine[], width: number): string[] {
   const cell = (text: string | null) => (text === null ? '–' : escapeUnseen(cutText(text, MAX_CELL)));
   return renderTable(
-    COLUMNS,
+    [{ title: '' }, { title: 'V3', keep: true }, { title: 'V4', keep: true }, { title: '', keep: true }],
     lines.map(({ name, v3, v4, verdict }) => [cell(name), cell(v3), cell(v4), MARKS[verdict]]),
     width,
   );

@@ -51,6 +51,9 @@ export interface StoredSide {
   readonly platform_id: string | null;
   readonly unique_id: string | null;
   readonly deleted: bigint;
+  /** ms since 1970. */
+  readonly latest_ms: bigint | null;
+  readonly created_ms: bigint | null;
   /** Null with `payload: "ids"`. */
   readonly encoding: string | null;
   readonly body: Uint8Array | null;
@@ -59,7 +62,7 @@ export interface StoredSide {
 export function readStoredSide(db: Db, place: StoredPlace): StoredSide | undefined {
   return db
     .prepare<[StoredPlace], StoredSide>(`
-      select r.platform_id, r.unique_id, r.deleted, p.encoding, p.body
+      select r.platform_id, r.unique_id, r.deleted, r.latest_ms, r.created_ms, p.encoding, p.body
       from stream as s cross join record as r on r.stream_id = s.id and r.svc_id = @svcId
         left join page as p on p.id = r.page_id
       where s.generation = @generation and s.region = @region and s.model = @model and r.company_id = @companyId
@@ -83,19 +86,6 @@ export function readCompanyPairing(db: Db, row: RemapRow): CompanyPairing | unde
       from company
       where iif(@v3 is null, v4_company_id = @v4, region = @region and v3_company_id = @v3)`)
     .get({ region: row.region, v3: row.v3_company_id, v4: row.v4_company_id });
-}
-
-/** Why an object that holds this id was rejected. */
-export interface RejectedWith {
-  readonly generation: Generation;
-  readonly reason: string;
-}
-
-export function readRejectedWith(db: Db, model: string, digits: string, limit: number): RejectedWith[] {
-  return db
-    .prepare<[string, string, number], RejectedWith>(`
-      select generation, reason from rejected where model = ? and instr(raw, ?) > 0 limit ?`)
-    .all(model, digits, limit);
 }
 
 /** Rows with both ids, in the order of the remap: about `wanted`, at least one of each group. */
