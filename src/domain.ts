@@ -62,30 +62,6 @@ export type StaleReason = (typeof STALE_REASONS)[number];
 export const COMPANY_MATCHES = ['same_id', 'overlap', 'file', 'ambiguous', 'none'] as const;
 export type CompanyMatch = (typeof COMPANY_MATCHES)[number];
 
-/** Outcomes of a report, with the exit codes 0, 1, 4 and 5. */
-export const OUTCOMES = ['pass', 'fail', 'incomplete', 'not_ready'] as const;
-export type Outcome = (typeof OUTCOMES)[number];
-
-/** Why the data cannot be judged. */
-export const BLOCKER_CODES = [
-  'v3_not_exported',
-  'v4_not_exported',
-  'stream_unfinished',
-  'remap_missing',
-  'remap_stale',
-  'no_v3_records',
-  'no_v4_records',
-  'no_common_key',
-] as const;
-
-export interface Blocker {
-  readonly code: (typeof BLOCKER_CODES)[number];
-  readonly outcome: 'incomplete' | 'not_ready';
-  readonly text: string;
-  /** The command to run, or what else to do. */
-  readonly next: string;
-}
-
 /** Databases behind a connection string that `apply` rewrites. */
 export const SERVERS = [
   { kind: 'postgres', product: 'PostgreSQL' },
@@ -95,47 +71,6 @@ export type Server = (typeof SERVERS)[number];
 
 /** Formats of `dump`. Parquet is binary, the others are text. */
 export const DUMP_FORMATS = ['csv', 'ndjson', 'parquet'] as const;
-
-/** What a row of the remap counts as: by the generation of its id, V3 where it has both. */
-export const ROW_UNITS = ['v3_record', 'v3_line_item', 'v4_record', 'v4_line_item'] as const;
-export type RowUnit = (typeof ROW_UNITS)[number];
-
-/** `ids`: of V3 and V4, or of neither. */
-export const LIMIT_UNITS = [
-  'ids',
-  'v3_ids',
-  'v4_ids',
-  'pairs',
-  'objects',
-  'streams',
-  'decisions',
-  'hours',
-] as const;
-
-export interface ReportLimit {
-  readonly name: string;
-  /** null: all models. */
-  readonly model: string | null;
-  /** A number, a share such as `2%` of `base`, or null for unlimited. */
-  readonly allowed: number | string | null;
-  /** Null if it was not measured. */
-  readonly actual: number | null;
-  /** Rows with a V3 id in the same scope. */
-  readonly base: number | null;
-  readonly unit: (typeof LIMIT_UNITS)[number];
-  /** False for a default. */
-  readonly configured: boolean;
-  readonly pass: boolean;
-  readonly detail: string | null;
-  /** If the limit fails: the counts it judged, by model and `status/reason`. */
-  readonly contributors: {
-    readonly model: string;
-    readonly key: string;
-    /** Null for counts that are not of rows. */
-    readonly unit: RowUnit | null;
-    readonly count: number;
-  }[];
-}
 
 /** A V3 path paired with its V4 model name; `v4: null` says the model is known to be absent from V4. */
 export interface ModelPair {

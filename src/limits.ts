@@ -1,15 +1,10 @@
-import type { Outcome } from './domain.js';
-import { bareReason, REASONS, STATUSES, type Status } from './reasons.js';
+import { bareReason, FINDING_STATUSES, REASONS, type Status } from './reasons.js';
 
 export const COUNTERS = ['rejected', 'short', 'unique_id_conflict', 'merged', 'decision_stale'] as const;
 export type Counter = (typeof COUNTERS)[number];
 
 /** Everything that can be limited: all but `matched`, which is the goal. */
-export const LIMIT_NAMES: readonly string[] = [
-  ...STATUSES.filter((status) => status !== 'matched'),
-  ...REASONS,
-  ...COUNTERS,
-];
+export const LIMIT_NAMES: readonly string[] = [...FINDING_STATUSES, ...REASONS, ...COUNTERS];
 
 export type LimitValue =
   | { readonly kind: 'count'; readonly count: number }
@@ -119,6 +114,10 @@ export function isAccepted(limits: Limits, row: JudgedRow): boolean {
   if (value === null) return true;
   return value.kind === 'count' ? value.count > 0 : value.percent > 0;
 }
+
+/** Outcomes of a report, with their exit codes. */
+export const OUTCOMES = ['pass', 'fail', 'incomplete', 'not_ready'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
 
 /** `incomplete` outranks `not_ready`, which outranks the limits. */
 export function decideOutcome(

@@ -3,6 +3,8 @@
 export const STATUSES = ['matched', 'unmatched', 'deleted', 'ambiguous', 'v4_only'] as const;
 export type Status = (typeof STATUSES)[number];
 
+export const FINDING_STATUSES = STATUSES.filter((status) => status !== 'matched');
+
 export interface ReasonText {
   readonly title: string;
   readonly meaning: string;
@@ -234,6 +236,12 @@ export function describeOutcome(status: string, reason: string | null): ReasonTe
 /** `status/reason` without `parent_`, the key by which findings are counted; the status alone if there is no reason. */
 export function outcomeKey(status: string, reason: string | null): string {
   return reason === null ? status : `${status}/${bareReason(reason)}`;
+}
+
+/** The status and the reason of a `status/reason`. */
+export function splitKey(key: string): [status: string, reason: string | null] {
+  const [status = '', reason = null] = key.split('/');
+  return [status, reason];
 }
 
 /** The position of a `status/reason` in lists: by status, then as in `REASONS`. */

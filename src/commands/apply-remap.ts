@@ -16,7 +16,7 @@ export async function withRemap<T>(
     assertUsableRemap(db, config, { allowIncomplete: options.allowIncomplete === true });
     verifyRemap(db);
     const gate = async (io: Io) => {
-      const { judgeDatabase } = await import('../report/judge-database.js');
+      const { judgeDatabase } = await import('../report/gate.js');
       return judgeDatabase(db, config, {}, io.clock.now()).outcome;
     };
     return work(openRemapIds(db, config.limits), gate);

@@ -1,7 +1,5 @@
 import type { Config } from '../config/config.js';
-import type { Generation } from '../domain.js';
-import { SvcError } from '../errors.js';
-import type { Db } from '../store/sqlite.js';
+import { GENERATIONS } from '../domain.js';
 import type { DefineCommand, Io, Result } from './command.js';
 import { type Narrowing, narrowingOf } from './options.js';
 import { defineReporting, printReport, REPORT_OUTPUTS, readReport, scopeOf } from './report.js';
@@ -28,24 +26,10 @@ export const checkCommand: DefineCommand = (run) =>
  */
 export async function judgeRemap(io: Io, config: Config, narrowing: Narrowing): Promise<Result> {
   const { verifyRemap } = await import('../store/integrity.js');
+  const { assertListsExist } = await import('../store/readiness.js');
   const report = await readReport(io, config, narrowing, (db) => {
-    for (const generation of ['v3', 'v4'] as const) assertListsExist(db, generation);
+    for (const generation of GENERATIONS) assertListsExist(db, generation);
     verifyRemap(db);
   });
   return printReport(report, config, scopeOf(narrowing));
-}
-
-/** @throws SvcError `config` if a generation answered 404 to every list */
-export function assertListsExist(db: Db, generation: Generation): void {
-  const states = db
-    .prepare<[string], string>(
-      "select distinct state from stream where generation = ? and model <> 'core/companies'",
-    )
-    .pluck()
-    .all(generation);
-  if (states.length !== 1 || states[0] !== 'absent') return;
-  const name = generation.toUpperCase();
-  throw new SvcError('config', `${name} answered 404 to every list.`, {
-    hint: `Correct the names in "models" or the address of ${name}; \`svc-migrate doctor\` tries near names.`,
-  });
 }

@@ -116,7 +116,7 @@ async function resultOf({ generations }: ExportSummary, config: Config, io: Io):
   const [worst, ...others] = errors.toSorted((a, b) => a.exitCode - b.exitCode);
   for (const { message } of others) io.onProgress({ kind: 'note', level: 'warning', text: message });
   if (worst !== undefined) throw worst;
-  const { assertListsExist } = await import('./check.js');
+  const { assertListsExist } = await import('../store/readiness.js');
   const { readDatabase } = await import('./read-database.js');
   await readDatabase(config, (db) => {
     for (const { generation } of generations) assertListsExist(db, generation);

@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { type FindingFilter, iterateFindings } from '../store/findings.js';
+import { readFindings } from '../store/findings.js';
 import { closeDatabase, openDatabase } from '../store/open.js';
-import { readRemapRun } from '../store/remap.js';
+import { type RemapFilter, readRemapRun } from '../store/remap.js';
 import { renderNdjson } from './dump-formats.js';
 
 /**
@@ -13,7 +13,7 @@ import { renderNdjson } from './dump-formats.js';
  */
 export function* readFindingLines(
   config: Config,
-  filter: FindingFilter,
+  filter: RemapFilter,
   sha256: string | null,
 ): Generator<string> {
   const db = openDatabase(config.database, 'read');
@@ -24,7 +24,7 @@ export function* readFindingLines(
         hint: 'Run the command again.',
       });
     }
-    yield* renderNdjson(iterateFindings(db, filter));
+    yield* renderNdjson(readFindings(db, filter));
   } finally {
     closeDatabase(db);
   }

@@ -1,17 +1,28 @@
 import { Command, Option } from '@commander-js/extra-typings';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { bareReason, isReason, REASONS, STATUSES, type Status } from '../reasons.js';
-import type { FindingFilter } from '../store/findings.js';
+import { isAccepted, limitOf } from '../limits.js';
+import {
+  bareReason,
+  FINDING_STATUSES,
+  isReason,
+  outcomeKey,
+  REASONS,
+  rankOfKey,
+  type Status,
+} from '../reasons.js';
+import type { RemapFilter, RemapRow } from '../store/remap.js';
+import type { RowTally } from '../store/report-rows.js';
 import type { Db } from '../store/sqlite.js';
-import { countOf } from '../text/numbers.js';
+import { at } from '../text/at.js';
+import { countOf, groupDigits } from '../text/numbers.js';
+import { groupBy, sumOf } from '../text/rows.js';
 import { didYouMeanClause } from '../text/suggest.js';
 import type { DefineCommand, Io, Result, Style } from './command.js';
 import { narrowingOf, repeatable, repeatableId, wholeNumber } from './options.js';
 import { assertCompanies, scopeOf } from './report.js';
 
 const DEFAULT_LIMIT = 5;
-const FINDING_STATUSES = STATUSES.filter((status) => status !== 'matched');
 
 export const findingsCommand: DefineCommand = (run) =>
   new Command('findings')
@@ -43,9 +54,9 @@ interface FindingsOptions {
 async function findings(options: FindingsOptions, io: Io): Promise<Result> {
   const config = await io.config();
   const narrowing = narrowingOf(options, config);
-  const filter: FindingFilter = {
+  const filter: RemapFilter = {
     ...scopeOf(narrowing),
-    statuses: options.status === undefined ? null : [options.status],
+    statuses: options.status === undefined ? FINDING_STATUSES : [options.status],
     reasons: options.reason?.flatMap(withParents) ?? null,
   };
   const { assertUsableRemap, readStaleness } = await import('../store/readiness.js');
@@ -63,9 +74,10 @@ async function findings(options: FindingsOptions, io: Io): Promise<Result> {
     const { readFindingLines } = await import('./finding-lines.js');
     const head = { schemaVersion: 1, exitCode: 0, remap: { sha256, stale: changes.length > 0 } };
     const outputs = { json: () => renderJsonList(head, readFindingLines(config, filter, sha256)) };
-    const drafts = await writeDrafts(db, config, filter, options);
-    const text =
-      drafts.length > 0 ? await printDrafts(drafts) : await listFindings(db, config, filter, options);
+    const isDraft = options.writeDecisions !== undefined || options.writeCompanies !== undefined;
+    const text = isDraft
+      ? await writeDrafts(db, config, filter, options)
+      : await listFindings(db, config, filter, options);
     return { exitCode: 0, text, outputs };
   });
 }
@@ -92,60 +104,108 @@ function withParents(reason: string): string[] {
   return bare === reason ? [reason, `parent_${reason}`] : [reason];
 }
 
+/** The first findings of each reason, with the number of all, and what settles the most frequent. */
 async function listFindings(
   db: Db,
-  { limits }: Config,
-  filter: FindingFilter,
+  config: Config,
+  filter: RemapFilter,
   { limit, reason = [] }: FindingsOptions,
 ): Promise<(style: Style) => string> {
-  const { countFindings, readFirstFindings } = await import('../store/findings.js');
-  const { renderFindings } = await import('../report/render-findings.js');
-  const { listWindows } = await import('../report/build-report.js');
+  const { readFirstFindings } = await import('../store/findings.js');
+  const { readOutcomes } = await import('../store/report-rows.js');
+  const { renderSection } = await import('../report/render-text.js');
+  const { wrapText } = await import('../text/wrap.js');
   const isOfParents = reason.some((name) => name.startsWith('parent_'));
-  const rows = readFirstFindings(db, filter, limit === 0 ? Number.MAX_SAFE_INTEGER : limit, isOfParents);
-  const counts = countFindings(db, filter);
-  const windows = listWindows(db, filter);
-  return ({ width }) => renderFindings({ rows, counts, windows, limits, width });
+  const max = limit === 0 ? Number.MAX_SAFE_INTEGER : limit;
+  const rows = readFirstFindings(db, filter, max, isOfParents);
+  const counts = readOutcomes(db, filter);
+  if (counts.length === 0) return () => 'No findings.\n';
+  const sections = await describeReasons(rows, counts);
+  const next = await nextFor(db, config, filter, counts);
+  const total = sumOf(counts, (row) => row.rows);
+  const shown = `${groupDigits(rows.length)} of ${countOf(total, 'finding')} shown; line items of records that are findings are counted only. --limit 0 shows all, --json FILE writes all.`;
+  return (style) => {
+    const blocks = sections.map((section) => renderSection(section, { ...style, verbose: true }));
+    const end = [shown, `Next: ${next}`].flatMap((line) => wrapText(line, style.width));
+    return `${[...blocks, end].map((lines) => lines.join('\n')).join('\n\n')}\n`;
+  };
 }
 
-interface WrittenDraft {
-  readonly written: string;
-  readonly next: string;
+const MAX_CHARS = 60;
+const TITLES = ['V3 id', 'V4 id', 'Company', 'Model', 'platform_id'];
+
+/** A section for each reason, with its first rows. */
+async function describeReasons(rows: readonly RemapRow[], counts: readonly RowTally[]) {
+  const { nameOfPath, tableOf } = await import('../report/sections.js');
+  const { countSides, describeIds, describeKey, titleWithKey } = await import('../report/next-steps.js');
+  const { splitByGeneration } = await import('../report/gate.js');
+  const { cutText } = await import('../text/wrap.js');
+  const rowsByKey = groupBy(rows, keyOf);
+  return [...groupBy(counts, keyOf)]
+    .sort(([a], [b]) => rankOfKey(a) - rankOfKey(b))
+    .map(([key, tallies]) => {
+      const cells = (rowsByKey.get(key) ?? []).map((row) => [
+        row.v3_svc_id === null ? null : String(row.v3_svc_id),
+        row.v4_svc_id === null ? null : String(row.v4_svc_id),
+        row.v3_company_id === null ? `V4 ${row.v4_company_id}` : String(row.v3_company_id),
+        nameOfPath(row),
+        cutText(row.platform_id ?? '–', MAX_CHARS),
+      ]);
+      const ids = describeIds(countSides(tallies.flatMap(splitByGeneration)));
+      const title = `${titleWithKey(key)}: ${ids}`;
+      return { id: key, title, texts: [describeKey(key).meaning], ...tableOf(TITLES, cells) };
+    });
+}
+
+function keyOf({ status, reason }: Pick<RowTally, 'status' | 'reason'>): string {
+  return outcomeKey(status, reason);
+}
+
+/** The step for what is most among the findings that no limit accepts. */
+async function nextFor(
+  db: Db,
+  { limits }: Config,
+  filter: RemapFilter,
+  counts: readonly RowTally[],
+): Promise<string> {
+  const { actionFor } = await import('../report/next-steps.js');
+  const { readWindows } = await import('../store/report-rows.js');
+  const refused = counts.filter((row) => !isAccepted(limits, row));
+  const sum = (tallies: readonly RowTally[]) => sumOf(tallies, (row) => row.rows);
+  const [most] = [...groupBy(refused, keyOf)].sort(([, a], [, b]) => sum(b) - sum(a));
+  if (most === undefined) return 'Nothing to decide: limits and decisions accept all of them.';
+  const [key, tallies] = most;
+  return actionFor(key, readWindows(db, filter), limitOf(limits, at(tallies, 0)).model);
 }
 
 /** @throws SvcError `usage` if a file exists */
 async function writeDrafts(
   db: Db,
   config: Config,
-  filter: FindingFilter,
+  filter: RemapFilter,
   { writeDecisions, writeCompanies }: FindingsOptions,
-): Promise<WrittenDraft[]> {
-  if (writeDecisions === undefined && writeCompanies === undefined) return [];
+): Promise<(style: Style) => string> {
   const { COMPANIES_HEADER, DECISIONS_HEADER } = await import('../config/user-files.js');
   const { draftCompanies, draftDecisions } = await import('../report/draft-answers.js');
   const { createFile } = await import('../runtime/write-output.js');
-  const drafts: WrittenDraft[] = [];
+  const { wrapText } = await import('../text/wrap.js');
+  const written: string[] = [];
+  const next: string[] = [];
   if (writeDecisions !== undefined) {
     const { text, v3, v4 } = draftDecisions(db, config, filter, DECISIONS_HEADER);
     await createFile(writeDecisions, text);
-    drafts.push({
-      written: `Wrote ${writeDecisions}: ${countOf(v3, 'V3 id')} and ${countOf(v4, 'V4 id')} to decide.`,
-      next: `Edit ${writeDecisions}, name it as "decisions" in the configuration, and run \`svc-migrate remap\`.`,
-    });
+    written.push(`Wrote ${writeDecisions}: ${countOf(v3, 'V3 id')} and ${countOf(v4, 'V4 id')} to decide.`);
+    next.push(
+      `Next: Edit ${writeDecisions}, name it as "decisions" in the configuration, and run \`svc-migrate remap\`.`,
+    );
   }
   if (writeCompanies !== undefined) {
     const { text, v3 } = draftCompanies(db, filter, COMPANIES_HEADER);
     await createFile(writeCompanies, text);
-    drafts.push({
-      written: `Wrote ${writeCompanies}: ${countOf(v3, 'V3 company', 'V3 companies')} to pair.`,
-      next: `Edit ${writeCompanies}, set "companies": {"match": {"file": …}} to it, and run \`svc-migrate remap\`.`,
-    });
+    written.push(`Wrote ${writeCompanies}: ${countOf(v3, 'V3 company', 'V3 companies')} to pair.`);
+    next.push(
+      `Next: Edit ${writeCompanies}, set "companies": {"match": {"file": …}} to it, and run \`svc-migrate remap\`.`,
+    );
   }
-  return drafts;
-}
-
-async function printDrafts(drafts: readonly WrittenDraft[]): Promise<(style: Style) => string> {
-  const { wrapText } = await import('../text/wrap.js');
-  const lines = [...drafts.map(({ written }) => written), ...drafts.map(({ next }) => `Next: ${next}`)];
-  return ({ width }) => `${lines.flatMap((line) => wrapText(line, width)).join('\n')}\n`;
+  return ({ width }) => `${[...written, ...next].flatMap((line) => wrapText(line, width)).join('\n')}\n`;
 }

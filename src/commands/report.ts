@@ -83,11 +83,11 @@ export function assertCompanies(db: Db, companies: readonly bigint[]): void {
 /** Prints a report in every format. */
 export async function printReport(report: Report, config: Config, scope: Scope): Promise<Result> {
   const { buildDocument } = await import('../report/document.js');
+  const { readFindingLines } = await import('./finding-lines.js');
   const { renderHtml } = await import('../report/render-html.js');
   const { renderJunit } = await import('../report/render-junit.js');
   const { renderMarkdown } = await import('../report/render-markdown.js');
   const { renderText } = await import('../report/render-text.js');
-  const { readFindingLines } = await import('./finding-lines.js');
   const document = buildDocument(report);
   return {
     exitCode: report.exitCode,

@@ -1,7 +1,9 @@
 import { statSync } from 'node:fs';
 import { Command } from '@commander-js/extra-typings';
-import { type Generation, isUnfinished, STREAM_STATES } from '../domain.js';
+import { GENERATIONS, type Generation, isUnfinished, STREAM_STATES, shownState } from '../domain.js';
 import type { Report } from '../report/report-schema.js';
+import type { ListRow } from '../store/report-rows.js';
+import { countOf, formatBytes, formatTime, groupDigits } from '../text/numbers.js';
 import { sumOf } from '../text/rows.js';
 import type { DefineCommand, Io, Result, Style } from './command.js';
 import { readReport } from './report.js';
@@ -16,60 +18,101 @@ export const statusCommand: DefineCommand = (run) =>
     .addHelpText('after', '\nExample:\n  svc-migrate status')
     .action((_options, command) => run(command, ['json'], (io) => status(io)));
 
+interface DatabaseFile {
+  readonly file: string;
+  readonly bytes: number;
+}
+
 async function status(io: Io): Promise<Result> {
   const config = await io.config();
   const report = await readReport(io, config, { models: [], companies: [] });
-  const { renderStatus } = await import('../report/render-status.js');
+  const { buildDocument } = await import('../report/document.js');
+  const { nameOfStream } = await import('../report/cannot-see.js');
+  const { escapeUnseen } = await import('../text/escape.js');
+  const { wrapLines } = await import('../text/wrap.js');
   const database = { file: config.database, bytes: statSync(config.database).size };
-  return {
-    exitCode: 0,
-    json: buildStatus(report, database),
-    text: ({ width, verbose }: Style) => renderStatus({ report, database, width, verbose }),
+  const { title, lead } = buildDocument(report);
+  const unfinished = report.completeness.filter(isUnfinished);
+  const text = ({ width, verbose }: Style) => {
+    const shown = verbose ? unfinished : unfinished.slice(0, MAX_UNFINISHED);
+    const more = sumOf(report.lists.filter(isUnfinished), ({ lists }) => lists) - shown.length;
+    const lines = [
+      ...describeDatabase(report, database),
+      ...(shown.length === 0 ? [] : ['Unfinished:']),
+      ...shown.map((list) => `  ${nameOfStream(list)}: ${describeReading(list)}`),
+      ...(more > 0 ? [`  … and ${groupDigits(more)} more`] : []),
+      ...describeRemap(report),
+      `Verdict: ${title}: ${lead.join(' ')}`,
+      `Next: ${report.next}`,
+    ];
+    return wrapLines(lines.map(escapeUnseen), width);
   };
+  return { exitCode: 0, json: buildStatus(report, database), text };
 }
 
-function buildStatus(report: Report, database: { readonly file: string; readonly bytes: number }): object {
-  const { completeness, evidence, lists, totals } = report;
-  const { remap } = evidence;
+const MAX_UNFINISHED = 10;
+
+function buildStatus(
+  { completeness, evidence, lists, totals, outcome, next }: Report,
+  database: DatabaseFile,
+) {
+  const { remap, oldestReadAt } = evidence;
   return {
     schemaVersion: 1,
     exitCode: 0,
     database,
-    v3: describeGeneration(lists, 'v3'),
-    v4: describeGeneration(lists, 'v4'),
-    unfinished: completeness.filter(isUnfinished).map((list) => ({
-      generation: list.generation,
-      region: list.region === '' ? null : list.region,
-      model: list.model,
-      companyId: list.companyId,
-      state: list.state,
-      pages: list.pages,
-      records: list.uniqueRecords,
-      totalCount: list.totalCountLast,
-      endReason: list.endReason,
-    })),
-    remap:
-      remap === null
-        ? null
-        : {
-            builtAt: remap.builtAt,
-            sha256: remap.sha256,
-            isCurrent: !remap.stale,
-            changed: remap.changed,
-            byStatus: totals.byStatus,
-          },
-    oldestReadAt: evidence.oldestReadAt,
-    outcome: report.outcome,
-    next: report.next,
+    lists,
+    unfinished: completeness.filter(isUnfinished),
+    remap: remap === null ? null : { ...remap, byStatus: totals.byStatus },
+    oldestReadAt,
+    outcome,
+    next,
   };
 }
 
-function describeGeneration(lists: Report['lists'], generation: Generation) {
-  const groups = lists.filter((group) => group.generation === generation);
-  const countIn = (state: string) => sumOf(groups, (group) => (group.state === state ? group.lists : 0));
-  return {
-    lists: Object.fromEntries(STREAM_STATES.map((state) => [state, countIn(state)])),
-    records: sumOf(groups, ({ records }) => records),
-    rejected: sumOf(groups, ({ rejected }) => rejected),
-  };
+function describeDatabase({ lists, evidence }: Report, { file, bytes }: DatabaseFile): string[] {
+  const { oldestReadAt, ageHours } = evidence;
+  const age = ageHours === null ? '' : `, ${ageHours} h ago`;
+  return [
+    `Database: ${file} (${formatBytes(bytes)})`,
+    ...GENERATIONS.map((generation) => describeLists(lists, generation)),
+    ...(oldestReadAt === null ? [] : [`Oldest list: read ${formatTime(oldestReadAt)}${age}`]),
+  ];
+}
+
+function describeLists(all: Report['lists'], generation: Generation): string {
+  const groups = all.filter((group) => group.generation === generation);
+  const name = generation.toUpperCase();
+  if (groups.length === 0) return `${name}: not exported yet`;
+  const states = STREAM_STATES.map((state) => ({
+    state,
+    lists: sumOf(groups, (group) => (group.state === state ? group.lists : 0)),
+  })).filter(({ lists }) => lists > 0);
+  const named = states.map(({ state, lists }) => `${groupDigits(lists)} ${state}`).join(', ');
+  const lists = sumOf(states, (row) => row.lists);
+  const records = sumOf(groups, (group) => group.records);
+  const rejected = sumOf(groups, (group) => group.rejected);
+  const rest = rejected === 0 ? '' : `, ${groupDigits(rejected)} rejected`;
+  return `${name}: ${countOf(lists, 'list')} (${named}), ${countOf(records, 'record')}${rest}`;
+}
+
+function describeReading({ state, pages, uniqueRecords, totalCountLast, endReason }: ListRow): string {
+  const shown = shownState(state, pages > 0);
+  if (shown === 'not started') return shown;
+  const total = totalCountLast === null ? '' : ` of ${groupDigits(totalCountLast)}`;
+  const why = endReason === null ? '' : ` (${endReason})`;
+  return `${shown}${why} after ${countOf(pages, 'page')}, ${groupDigits(uniqueRecords)}${total} records`;
+}
+
+function describeRemap({ evidence: { remap }, totals }: Report): string[] {
+  if (remap === null) return ['Remap: none yet'];
+  const state = remap.stale ? `stale: changed since: ${remap.changed.join(', ')}` : 'current';
+  const ids = Object.values(totals.v3ByStatus).reduce((sum, count) => sum + count, 0);
+  const named = Object.entries(totals.v3ByStatus).map(([name, count]) => `${groupDigits(count)} ${name}`);
+  const alone = remap.rows - ids;
+  return [
+    `Remap: built ${formatTime(remap.builtAt)}, ${state}`,
+    `  ${countOf(ids, 'V3 id')}: ${named.join(', ')}`,
+    ...(alone === 0 ? [] : [`  ${countOf(alone, 'V4 id')} without a V3 id`]),
+  ];
 }

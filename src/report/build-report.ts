@@ -1,30 +1,29 @@
 import { basename } from 'node:path';
 import type { Config } from '../config/config.js';
-import type { StaleReason } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { EXIT_BY_OUTCOME } from '../limits.js';
+import { outcomeKey, rankOfKey, type Status } from '../reasons.js';
 import { readFirstFindings, toFinding } from '../store/findings.js';
 import { readStaleness } from '../store/readiness.js';
 import { type RemapRun, readRemapRun, type Scope } from '../store/remap.js';
 import {
   type AmbiguousCompany,
-  type IdleDecision,
+  type MonthCount,
+  type RowTally,
   readAmbiguousCompanies,
+  readFullSync,
   readIdleDecisions,
   readLists,
   readMonths,
-  readOutside,
   readWindows,
   readWorstCompanies,
 } from '../store/report-rows.js';
 import type { Db } from '../store/sqlite.js';
-import { sumOf } from '../text/rows.js';
+import { groupBy, sumBy, sumOf } from '../text/rows.js';
 import { listCannotSee } from './cannot-see.js';
-import { addUp, countReasons, listObstacles, sumStatuses } from './counts.js';
-import { allModels, type JudgedRemap, judgeDatabase } from './judge-database.js';
-import { nextStep } from './next-steps.js';
-import type { Report } from './report-schema.js';
-import { buildTimeline } from './timeline.js';
+import { allModels, type JudgedRemap, judgeDatabase, type RowCount } from './gate.js';
+import { countSides, listObstacles, nextStep, titleOfKey } from './next-steps.js';
+import type { Report, RowCounts } from './report-schema.js';
 
 export interface ReportInputs {
   readonly config: Config;
@@ -48,12 +47,12 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
   const scope = allModels(config, given);
   const judgement = judgeDatabase(db, config, given, nowMs);
   const { outcome, blockers, gate, outcomes, exported, rows, lists, times, ageMs } = judgement;
-  const totals = addUp(outcomes, exported);
-  const windows = listWindows(db, scope);
+  const totals = { ...addUpExported(exported), ...addUp(outcomes) };
+  const windows = readWindows(db, scope);
   const companies = readWorstCompanies(db, scope);
   const ambiguous = readAmbiguousCompanies(db, scope);
   const streams = readLists(db, scope);
-  const outside = readOutside(db, scope);
+  const fullSync = readFullSync(db, scope);
   return {
     schemaVersion: 1,
     tool: { name: 'svc-migrate', version: toolVersion },
@@ -70,21 +69,22 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
     gate,
     totals,
     models: countModels(config, scope, judgement),
-    companies: companies.rows.map(({ outcomes: ofCompany, exported: itsExports, ...company }) => ({
-      ...company,
-      ...addUp(ofCompany, itsExports),
+    companies: companies.rows.map(({ outcomes: tallies, ...company }) => ({ ...company, ...addUp(tallies) })),
+    ambiguousCompanies: ambiguous.rows.map((row) => ({
+      region: row.region,
+      v3CompanyId: row.v3CompanyId,
+      candidates: candidatesOf(row),
     })),
-    ambiguousCompanies: ambiguous.rows.map(toAmbiguous),
     reasons: countReasons(rows),
     windows,
     lists: [...lists],
-    completeness: [...streams.rows],
-    fullSync: [...outside.rows],
+    completeness: streams.rows,
+    fullSync: fullSync.rows,
     omitted: {
       companies: companies.total - companies.rows.length,
       ambiguousCompanies: ambiguous.total - ambiguous.rows.length,
       completeness: streams.total - streams.rows.length,
-      fullSync: outside.total - outside.rows.length,
+      fullSync: fullSync.total - fullSync.rows.length,
     },
     findings: {
       total: sumStatuses(totals.byStatus) - totals.byStatus.matched,
@@ -106,15 +106,15 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
 
 /** The settings that leave companies out. */
 function listNarrowing({ companies, v3, v4 }: Config): Report['scope']['settings'] {
-  const settings = [
-    { name: 'companies.include', ids: companies.include },
-    { name: 'companies.exclude', ids: companies.exclude },
-    { name: 'v3.companies', ids: v3.companies },
-    { name: 'v4.companies', ids: v4.companies },
-  ];
-  return settings
-    .filter(({ ids }) => ids.length > 0)
-    .map(({ name, ids }) => ({ name, companies: ids.map(String) }));
+  const settings = {
+    'companies.include': companies.include,
+    'companies.exclude': companies.exclude,
+    'v3.companies': v3.companies,
+    'v4.companies': v4.companies,
+  };
+  return Object.entries(settings)
+    .filter(([, ids]) => ids.length > 0)
+    .map(([name, ids]) => ({ name, companies: ids.map(String) }));
 }
 
 function countModels(
@@ -122,32 +122,86 @@ function countModels(
   scope: Scope,
   { outcomes, exported }: JudgedRemap,
 ): Report['models'] {
-  return (scope.models ?? []).map((model) => ({
-    model,
-    v4Model: models.find(({ v3 }) => v3 === model)?.v4 ?? null,
-    ...addUp(
-      outcomes.filter((row) => row.model === model),
-      exported.filter((row) => row.model === model),
-    ),
+  return (scope.models ?? []).map((name) => ({
+    model: name,
+    v4Model: models.find(({ v3 }) => v3 === name)?.v4 ?? null,
+    ...addUpExported(exported.filter(({ model }) => model === name)),
+    ...addUp(outcomes.filter(({ model }) => model === name)),
   }));
 }
 
-export function listWindows(db: Db, scope: Scope): Report['windows'] {
-  return readWindows(db, scope).map(({ inferred, unknown, v4CompanyId, ...window }) => ({
-    ...window,
-    companies: { inferred, unknown },
-    v4CompanyId: window.source === 'inferred' ? v4CompanyId : null,
-  }));
+function addUpExported(rows: JudgedRemap['exported']) {
+  return {
+    v3Records: sumOf(rows, (row) => row.v3Records),
+    v3Children: sumOf(rows, (row) => row.v3Children),
+    v4Records: sumOf(rows, (row) => row.v4Records),
+    v4Children: sumOf(rows, (row) => row.v4Children),
+    rejected: sumOf(rows, (row) => row.rejected),
+  };
 }
 
-type AmbiguousCompanies = Report['ambiguousCompanies'];
-
-function toAmbiguous({ region, v3CompanyId, note }: AmbiguousCompany): AmbiguousCompanies[number] {
-  return { region, v3CompanyId, candidates: candidatesIn(note) };
+function addUp(outcomes: readonly RowTally[]): RowCounts {
+  const records = outcomes.filter(({ isChild }) => isChild === 0);
+  const children = outcomes.filter(({ isChild }) => isChild === 1);
+  const rowsOf = ({ rows }: RowTally) => rows;
+  const v3RowsOf = ({ v3Rows }: RowTally) => v3Rows;
+  return {
+    uniqueIdConflicts: sumOf(outcomes, (row) => row.conflicts),
+    merged: sumOf(outcomes, (row) => row.merged),
+    byStatus: { ...countStatuses(outcomes, rowsOf), v4_only: countStatus(outcomes, 'v4_only', rowsOf) },
+    v3ByStatus: countStatuses(outcomes, v3RowsOf),
+    v3RecordsByStatus: countStatuses(records, v3RowsOf),
+    v3ChildrenByStatus: countStatuses(children, v3RowsOf),
+    recordsByReason: countByReason(records),
+    childrenByReason: countByReason(children),
+  };
 }
 
-/** The candidates in a company's note, likeliest first. */
-export function candidatesIn(note: string): AmbiguousCompanies[number]['candidates'] {
+type NumberOf = (row: RowTally) => number;
+
+function countStatus(outcomes: readonly RowTally[], status: Status, numberOf: NumberOf): number {
+  return sumOf(outcomes, (row) => (row.status === status ? numberOf(row) : 0));
+}
+
+function countStatuses(outcomes: readonly RowTally[], numberOf: NumberOf): RowCounts['v3ByStatus'] {
+  return {
+    matched: countStatus(outcomes, 'matched', numberOf),
+    unmatched: countStatus(outcomes, 'unmatched', numberOf),
+    deleted: countStatus(outcomes, 'deleted', numberOf),
+    ambiguous: countStatus(outcomes, 'ambiguous', numberOf),
+  };
+}
+
+function countByReason(outcomes: readonly RowTally[]): Record<string, number> {
+  const findings = outcomes.filter(({ reason }) => reason !== null);
+  const sums = sumBy(
+    findings,
+    ({ status, reason }) => `${status}/${reason}`,
+    ({ rows }) => rows,
+  );
+  return Object.fromEntries([...sums].sort(([a], [b]) => compareKeys(a, b)));
+}
+
+/** In the order of statuses and reasons, each reason before its `parent_` form. */
+function compareKeys(a: string, b: string): number {
+  return rankOfKey(a) - rankOfKey(b) || a.length - b.length;
+}
+
+export function sumStatuses(counts: Readonly<Partial<Record<Status, number>>>): number {
+  return sumOf(Object.values(counts), (count) => count);
+}
+
+/** The findings among rows by the reasons of their records. */
+function countReasons(rows: readonly RowCount[]): Report['reasons'] {
+  const findings = rows.filter(({ reason }) => reason !== null);
+  const groups = groupBy(findings, ({ status, reason }) => outcomeKey(status, reason));
+  return [...groups]
+    .sort(([a], [b]) => compareKeys(a, b))
+    .map(([key, ofKey]) => ({ key, title: titleOfKey(key), ...countSides(ofKey) }));
+}
+
+/** The candidates for an ambiguous company, likeliest first. */
+export function candidatesOf({ note }: AmbiguousCompany): Report['ambiguousCompanies'][number]['candidates'] {
   const parsed: unknown = JSON.parse(note);
   if (!Array.isArray(parsed)) return [];
   return parsed.map((candidate: unknown) => {
@@ -160,21 +214,6 @@ export function candidatesIn(note: string): AmbiguousCompanies[number]['candidat
   });
 }
 
-const WHY_STALE: Readonly<Record<StaleReason, string>> = {
-  expired: 'its date in the column until has come',
-  company_not_paired: 'its V3 company has no V4 company',
-  v3_not_exported: 'V3 shows no such id in this model, path, region and company',
-  v4_not_exported: 'V4 shows no such id in this model, path and company (for a child: in the same record)',
-  v3_several: 'several records hold a V3 child with this id',
-  v4_several: 'several records hold a V4 child with this id',
-  parents_not_matched: 'the records that hold the child are not matched',
-  v3_deleted: 'the V3 record is deleted',
-  v4_deleted: 'the V4 record is deleted',
-  v3_paired: 'the V3 record is in a pair that the data prove',
-  v4_paired: 'the V4 record is in a pair that the data prove',
-  not_read_in_full: 'a list that may hold the counterpart was not read in full',
-};
-
 /** What the last remap made of the decisions; null if there are none and none are configured. */
 function summarizeDecisions(
   db: Db,
@@ -183,23 +222,57 @@ function summarizeDecisions(
   { decisions }: JudgedRemap,
 ): Report['decisions'] {
   if (config.decisions === null && decisions.length === 0) return null;
-  const count = (wanted: string) =>
-    sumOf(
-      decisions.filter(({ outcome }) => outcome === wanted),
-      (row) => row.decisions,
-    );
+  const count = (wanted: string) => sumOf(decisions, (row) => (row.outcome === wanted ? row.decisions : 0));
   return {
     file: config.decisions === null ? 'decisions' : basename(config.decisions),
     taken: count('taken'),
     notNeeded: count('not_needed'),
     stale: count('stale'),
-    idle: readIdleDecisions(db, scope).rows.map((row) => ({ ...row, text: describeIdle(row) })),
+    idle: readIdleDecisions(db, scope).rows,
   };
 }
 
-function describeIdle({ outcome, why }: IdleDecision): string {
-  if (outcome === 'not_needed') return 'not needed: the data prove it';
-  return why === null ? 'not taken' : `not taken: ${WHY_STALE[why]}`;
+/** Months shown separately; earlier and later ones are added up. */
+const MAX_MONTHS = 60;
+
+/**
+ * V3 records by month of their latest date, up to the month in which the newest list was read.
+ *
+ * @param newest ISO 8601
+ */
+function buildTimeline(counts: readonly MonthCount[], newest: string): Report['timeline'] {
+  const last = numberOfMonth(newest);
+  const first = last - MAX_MONTHS + 1;
+  const dated = counts.flatMap(({ month, ...rest }) =>
+    month === null ? [] : [{ ...rest, at: Math.min(Math.max(numberOfMonth(month), first - 1), last + 1) }],
+  );
+  const months = dated.map(({ at }) => at);
+  const oldest = Math.min(...months);
+  // Months between the first and the last that hold no record are shown, too.
+  const length = months.length === 0 ? 0 : Math.max(...months) - oldest + 1;
+  const nameOf = (at: number) =>
+    at < first ? `before ${nameOfMonth(first)}` : at > last ? `after ${nameOfMonth(last)}` : nameOfMonth(at);
+  return {
+    months: Array.from({ length }, (_, index) => {
+      const rows = dated.filter(({ at }) => at === oldest + index);
+      return {
+        month: nameOf(oldest + index),
+        matched: sumOf(rows, (row) => row.matched),
+        unmatched: sumOf(rows, (row) => row.unmatched),
+        other: sumOf(rows, (row) => row.other),
+      };
+    }),
+    undated: sumOf(counts, (row) => (row.month === null ? row.matched + row.unmatched + row.other : 0)),
+  };
+}
+
+/** Months since the year 0 of a time such as `2026-10`. */
+function numberOfMonth(time: string): number {
+  return Number(time.slice(0, 4)) * 12 + Number(time.slice(5, 7)) - 1;
+}
+
+function nameOfMonth(month: number): string {
+  return new Date(Date.UTC(Math.floor(month / 12), month % 12)).toISOString().slice(0, 7);
 }
 
 /** @throws SvcError `internal` if the counts of the remap do not add up */

@@ -2,24 +2,17 @@ import { decodeBody } from '../api/body.js';
 import { pageFormat } from '../api/pages.js';
 import { findRecordInPage } from '../api/single-record.js';
 import type { Config } from '../config/config.js';
-import type { Generation } from '../domain.js';
+import { type Generation, parseSvcId } from '../domain.js';
 import { DECIDABLE_REASONS } from '../reasons.js';
-import {
-  type FindingFilter,
-  idsInEvidence,
-  iterateFindings,
-  prepareFindStored,
-  prepareFindTwin,
-  prepareFindV3Company,
-  type StoredRecord,
-} from '../store/findings.js';
-import type { RemapRow, Scope } from '../store/remap.js';
+import { prepareFindTwin, readFindings, readV3Companies } from '../store/findings.js';
+import type { RemapFilter, RemapRow, Scope } from '../store/remap.js';
 import { readAmbiguousCompanies } from '../store/report-rows.js';
 import type { Db } from '../store/sqlite.js';
+import { readStoredSide, type StoredSide } from '../store/story-rows.js';
 import { must } from '../text/at.js';
 import { escapeJson } from '../text/escape.js';
 import { cutText } from '../text/wrap.js';
-import { candidatesIn } from './build-report.js';
+import { candidatesOf } from './build-report.js';
 
 export interface Draft {
   readonly text: string;
@@ -45,24 +38,25 @@ const MAX_DETAILED = 1000;
  * left over beside them, and for each V4 id without an explanation. Every line is a comment with `?` in place of an id, so
  * that the draft decides nothing.
  */
-export function draftDecisions(db: Db, config: Config, filter: FindingFilter, header: string): Draft {
-  const describer = describerOf(db, config);
+export function draftDecisions(db: Db, config: Config, filter: RemapFilter, header: string): Draft {
   const parts = [`${header}\n`, DECISIONS_HEAD];
   const counts = { v3: 0, v4: 0 };
+  const findTwin = prepareFindTwin(db);
   for (const row of iterateUndecided(db, filter)) {
     counts[row.v3_svc_id === null ? 'v4' : 'v3'] += 1;
-    parts.push(...describer(row, counts.v3 + counts.v4 <= MAX_DETAILED));
+    const isDetailed = counts.v3 + counts.v4 <= MAX_DETAILED;
+    parts.push(...draftDecision(row, { db, config, findTwin, isDetailed }));
   }
   return { text: parts.join(''), ...counts };
 }
 
 /** With the pair of their company where rows are of V4 alone. */
-function* iterateUndecided(db: Db, filter: FindingFilter): Generator<RemapRow> {
-  const findV3Company = prepareFindV3Company(db);
+function* iterateUndecided(db: Db, filter: RemapFilter): Generator<RemapRow> {
+  const v3Companies = readV3Companies(db);
   const decidable: readonly string[] = [...DECIDABLE_REASONS, 'unexplained'];
   const reasons = filter.reasons?.filter((reason) => decidable.includes(reason)) ?? decidable;
-  for (const row of iterateFindings(db, { ...filter, reasons })) {
-    const pair = findV3Company(row.v4_company_id);
+  for (const row of readFindings(db, { ...filter, reasons })) {
+    const pair = v3Companies.get(row.v4_company_id);
     if (row.v3_svc_id !== null) {
       if (row.reason !== 'unexplained') yield row;
     } else if (pair !== undefined) {
@@ -71,77 +65,102 @@ function* iterateUndecided(db: Db, filter: FindingFilter): Generator<RemapRow> {
   }
 }
 
-function describerOf(db: Db, config: Config): (row: RemapRow, isDetailed: boolean) => string[] {
-  const findStored = prepareFindStored(db);
-  const findTwin = prepareFindTwin(db);
-  return (row, isDetailed) => {
-    const { model, path } = row;
-    const isV3 = row.v3_svc_id !== null;
-    const [side, other] = isV3 ? (['v3', 'v4'] as const) : (['v4', 'v3'] as const);
-    const find = (generation: Generation, svcId: bigint) => {
-      const companyId = generation === 'v3' ? row.v3_company_id : row.v4_company_id;
-      const region = generation === 'v3' ? row.region : '';
-      if (path !== '' || companyId === null || region === null) return undefined;
-      return findStored({ generation, region, model, companyId, svcId });
-    };
-    const describe = (generation: Generation, platformId: string | null, stored: StoredRecord | undefined) =>
-      [
-        ...describeKeys(platformId, stored),
-        ...(isDetailed ? describeFields(config, model, generation, stored) : []),
-      ].join(' | ');
-    const id = must(row[`${side}_svc_id`]);
-    const stored = find(side, id);
-    const name = path === '' ? '' : ` (${path})`;
-    const head = `#\n# ${side.toUpperCase()} ${id}${name} | ${row.status}/${row.reason} | ${describe(side, row.platform_id, stored)}\n`;
-    if (isV3 && stored?.deleted === 1n) {
-      return [head, '#   deleted in V3: cannot be decided; a limit accepts it\n'];
-    }
-    const candidates = idsInEvidence(row.evidence, `${other}_svc_ids`).map((svcId) => {
-      const candidate = find(other, svcId);
-      const twin = findTwin({ model, path, generation: other, svcId });
-      const parts = [
-        `#   ${other.toUpperCase()} ${svcId}`,
-        ...(candidate === undefined ? [] : [describe(other, candidate.platformId, candidate)]),
-        ...(candidate?.deleted === 1n ? ['deleted: cannot be decided'] : []),
-        ...(twin === null ? [] : [`paired with ${side.toUpperCase()} ${twin}`]),
-      ];
-      return `${parts.join(' | ')}\n`;
-    });
-    const none = candidates.length === 0 ? [`#   no ${other.toUpperCase()} candidate is known\n`] : [];
-    const ids = isV3 ? [id, '?'] : ['?', id];
-    const line = `#${[model, path, row.region, row.v3_company_id, ...ids, '', ''].join(',')}\n`;
-    return [head, ...none, ...candidates, line];
-  };
+interface DraftSources {
+  readonly db: Db;
+  readonly config: Config;
+  readonly findTwin: ReturnType<typeof prepareFindTwin>;
+  readonly isDetailed: boolean;
 }
 
-function describeKeys(platformId: string | null, stored: StoredRecord | undefined): string[] {
-  const { uniqueId = null, latestMs = null, createdMs = null } = stored ?? {};
+/** The lines of an id: what is known of it, its candidates, and the line to fill in. */
+function draftDecision(row: RemapRow, sources: DraftSources): string[] {
+  const { model, path, status, reason, region, v3_company_id, v3_svc_id, v4_svc_id } = row;
+  const [side, other] = v3_svc_id === null ? (['v4', 'v3'] as const) : (['v3', 'v4'] as const);
+  const id = must(v3_svc_id ?? v4_svc_id);
+  const stored = findStored(row, side, id, sources.db);
+  const name = path === '' ? '' : ` (${path})`;
+  const facts = [...describeKeys(row.platform_id, stored), ...describeFields(model, stored, sources)];
+  const head = `#\n# ${side.toUpperCase()} ${id}${name} | ${status}/${reason} | ${facts.join(' | ')}\n`;
+  if (side === 'v3' && stored?.deleted === 1n) {
+    return [head, '#   deleted in V3: cannot be decided; a limit accepts it\n'];
+  }
+  const candidates = idsInEvidence(row.evidence, `${other}_svc_ids`).map((svcId) =>
+    describeCandidate(row, other, svcId, sources),
+  );
+  const none = candidates.length === 0 ? [`#   no ${other.toUpperCase()} candidate is known\n`] : [];
+  const ids = side === 'v3' ? [id, '?'] : ['?', id];
+  return [
+    head,
+    ...none,
+    ...candidates,
+    `#${[model, path, region, v3_company_id, ...ids, '', ''].join(',')}\n`,
+  ];
+}
+
+function describeCandidate(
+  row: RemapRow,
+  generation: Generation,
+  svcId: bigint,
+  sources: DraftSources,
+): string {
+  const { model, path } = row;
+  const stored = findStored(row, generation, svcId, sources.db);
+  const twin = sources.findTwin({ model, path, generation, svcId });
+  const parts = [
+    `#   ${generation.toUpperCase()} ${svcId}`,
+    ...(stored === undefined ? [] : describeKeys(stored.platform_id, stored)),
+    ...describeFields(model, stored, sources),
+    ...(stored?.deleted === 1n ? ['deleted: cannot be decided'] : []),
+    ...(twin === null ? [] : [`paired with ${generation === 'v3' ? 'V4' : 'V3'} ${twin}`]),
+  ];
+  return `${parts.join(' | ')}\n`;
+}
+
+interface Stored extends StoredSide {
+  readonly generation: Generation;
+  readonly svcId: bigint;
+}
+
+/** A record of the row's companies; undefined for children. */
+function findStored(row: RemapRow, generation: Generation, svcId: bigint, db: Db): Stored | undefined {
+  const companyId = generation === 'v3' ? row.v3_company_id : row.v4_company_id;
+  const region = generation === 'v3' ? row.region : '';
+  if (row.path !== '' || companyId === null || region === null) return undefined;
+  const side = readStoredSide(db, { generation, region, model: row.model, companyId, svcId });
+  return side && { ...side, generation, svcId };
+}
+
+/** The ids that a member of a row's evidence lists, such as `v4_svc_ids`. */
+function idsInEvidence(evidence: string, member: string): bigint[] {
+  const ids: unknown = new Map<string, unknown>(Object.entries(Object(JSON.parse(evidence)))).get(member);
+  return Array.isArray(ids) ? ids.flatMap((id) => parseSvcId(String(id)) ?? []) : [];
+}
+
+function describeKeys(platformId: string | null, stored: Stored | undefined): string[] {
+  const { unique_id = null, latest_ms = null, created_ms = null } = stored ?? {};
   const dayOf = (ms: bigint) => new Date(Number(ms)).toISOString().slice(0, 10);
   return [
     `platform_id ${platformId === null ? 'none' : quote(platformId)}`,
-    ...(uniqueId === null ? [] : [`platform_unique_id ${quote(uniqueId)}`]),
-    ...(latestMs === null ? [] : [`latest date ${dayOf(latestMs)}`]),
-    ...(createdMs === null ? [] : [`created ${dayOf(createdMs)}`]),
+    ...(unique_id === null ? [] : [`platform_unique_id ${quote(unique_id)}`]),
+    ...(latest_ms === null ? [] : [`latest date ${dayOf(latest_ms)}`]),
+    ...(created_ms === null ? [] : [`created ${dayOf(created_ms)}`]),
   ];
 }
 
 /** The fields of a stored record that a person knows it by; none with `payload: "ids"`. */
 function describeFields(
-  config: Config,
   model: string,
-  generation: Generation,
-  stored: StoredRecord | undefined,
+  stored: Stored | undefined,
+  { config, isDetailed }: DraftSources,
 ): string[] {
   const pair = config.models.find(({ v3 }) => v3 === model);
-  if (stored === undefined || stored.body === null || stored.encoding === null || pair === undefined)
-    return [];
+  if (!isDetailed || !stored?.body || stored.encoding === null || pair === undefined) return [];
   const text = decodeBody(stored.body, stored.encoding);
-  const members = findRecordInPage(text, pageFormat(config, generation, pair), stored.svcId) ?? {};
+  const members = findRecordInPage(text, pageFormat(config, stored.generation, pair), stored.svcId) ?? {};
   return SHOWN_FIELDS.flatMap((name) => {
     const value = members[name];
-    return value === null || value === undefined || typeof value === 'object'
-      ? []
-      : [`${name} ${quote(String(value))}`];
+    const isShown = value !== null && value !== undefined && typeof value !== 'object';
+    return isShown ? [`${name} ${quote(String(value))}`] : [];
   });
 }
 
@@ -154,8 +173,9 @@ const COMPANIES_HEAD = `# Each V3 company below could not be paired beyond doubt
 export function draftCompanies(db: Db, scope: Scope, header: string): Omit<Draft, 'v4'> {
   const parts = [`${header}\n`, COMPANIES_HEAD];
   const { rows } = readAmbiguousCompanies(db, scope, Number.MAX_SAFE_INTEGER);
-  for (const { region, v3CompanyId, v3Keys, note } of rows) {
-    const candidates = candidatesIn(note).map(
+  for (const company of rows) {
+    const { region, v3CompanyId, v3Keys } = company;
+    const candidates = candidatesOf(company).map(
       ({ v4CompanyId, agreeingKeys, comparableKeys }) =>
         `#   V4 company ${v4CompanyId} | ${agreeingKeys} of ${comparableKeys} compared keys agree\n`,
     );

@@ -1,15 +1,125 @@
-import { DEFAULT_MAX_AGE_MS, type ReportLimit, type RowUnit } from '../domain.js';
+import * as z from 'zod';
+import type { Config } from '../config/config.js';
+import { DEFAULT_MAX_AGE_MS } from '../domain.js';
 import {
   COUNTERS,
   type Counter,
+  decideOutcome,
   isWithin,
   type Limit,
   type Limits,
   limitOf,
   limitOfCounter,
   listConfigured,
+  type Outcome,
 } from '../limits.js';
 import type { Status } from '../reasons.js';
+import { type Blocker, findIncomplete, findNotReady } from '../store/readiness.js';
+import type { Scope } from '../store/remap.js';
+import {
+  count,
+  countDecisions,
+  type DecisionCount,
+  type ExportedCount,
+  type ListGroup,
+  type ReadingTimes,
+  type RowTally,
+  readExported,
+  readListGroups,
+  readOutcomes,
+  readReadingTimes,
+} from '../store/report-rows.js';
+import type { Db } from '../store/sqlite.js';
+import { sumBy, sumOf } from '../text/rows.js';
+
+/** What a row of the remap counts as: by the generation of its id, V3 where it has both. */
+const ROW_UNITS = ['v3_record', 'v3_line_item', 'v4_record', 'v4_line_item'] as const;
+export type RowUnit = (typeof ROW_UNITS)[number];
+
+/** `ids`: of V3 and V4, or of neither. */
+const UNITS = ['ids', 'v3_ids', 'v4_ids', 'pairs', 'objects', 'streams', 'decisions', 'hours'] as const;
+
+/** A limit of the report. */
+export const judgedLimit = z.strictObject({
+  name: z.string().describe('As configured; defaults are named `status` or `status/reason`.'),
+  model: z.string().nullable().describe('null: all models.'),
+  allowed: z
+    .union([z.number().nonnegative(), z.string().regex(/%$/), z.null()])
+    .describe('A number, a percentage such as "2%" of base, or null for unlimited.'),
+  actual: z.number().nullable().describe('What this limit judged; null where it was not measured.'),
+  base: count.nullable().describe('Rows with a V3 id in the same scope.'),
+  unit: z.enum(UNITS),
+  configured: z.boolean().describe('false: a default.'),
+  pass: z.boolean(),
+  detail: z.string().nullable(),
+  contributors: z
+    .array(z.strictObject({ model: z.string(), key: z.string(), unit: z.enum(ROW_UNITS).nullable(), count }))
+    .describe('Where the limit fails: what it judged, by model and `status/reason`.'),
+});
+export type JudgedLimit = z.infer<typeof judgedLimit>;
+
+export interface Gate {
+  pass: boolean;
+  limits: JudgedLimit[];
+}
+
+/** The verdict, and the counts that it was made from. */
+export interface JudgedRemap {
+  readonly outcome: Outcome;
+  readonly blockers: Blocker[];
+  readonly gate: Gate;
+  readonly outcomes: readonly RowTally[];
+  readonly rows: readonly RowCount[];
+  readonly exported: readonly ExportedCount[];
+  readonly lists: readonly ListGroup[];
+  readonly decisions: readonly DecisionCount[];
+  readonly times: ReadingTimes;
+  /** Age of the oldest list, ms; null if a list that was read to its end does not say when. */
+  readonly ageMs: number | null;
+}
+
+/** Judges the remap by the limits of the models in the scope. Call it inside a transaction. */
+export function judgeDatabase(db: Db, config: Config, given: Scope, nowMs: number): JudgedRemap {
+  const scope = allModels(config, given);
+  const outcomes = readOutcomes(db, scope);
+  const read = {
+    outcomes,
+    rows: outcomes.flatMap(splitByGeneration),
+    exported: readExported(db, scope),
+    lists: readListGroups(db, scope),
+    decisions: countDecisions(db, scope),
+    times: readReadingTimes(db, scope),
+  };
+  const ageMs = ageOf(read.times, nowMs);
+  const gate = judge(countForGate(read, ageMs), limitsInScope(config, given), config.maxAgeMs);
+  const incomplete = findIncomplete(db, config, scope);
+  const blockers = incomplete.length > 0 ? incomplete : findNotReady(db, config, scope);
+  return { ...read, ageMs, gate, blockers, outcome: decideOutcome(blockers, gate.pass) };
+}
+
+/** All configured models, unless models were named. */
+export function allModels(config: Config, scope: Scope): Scope {
+  return { ...scope, models: scope.models ?? config.models.map(({ v3 }) => v3) };
+}
+
+function limitsInScope({ limits }: Config, { models }: Scope): Limits {
+  const inScope = Object.entries(limits.models).filter(([model]) => models?.includes(model) ?? true);
+  return { global: limits.global, models: Object.fromEntries(inScope) };
+}
+
+export function splitByGeneration({ model, status, reason, isChild, rows, v3Rows }: RowTally): RowCount[] {
+  const [ofV3, ofV4] =
+    isChild === 0 ? (['v3_record', 'v4_record'] as const) : (['v3_line_item', 'v4_line_item'] as const);
+  return [
+    { model, status, reason, unit: ofV3, count: v3Rows },
+    { model, status, reason, unit: ofV4, count: rows - v3Rows },
+  ].filter((row) => row.count > 0);
+}
+
+function ageOf({ oldest, undated }: ReadingTimes, nowMs: number): number | null {
+  const ms = oldest === null || undated > 0 ? Number.NaN : nowMs - Date.parse(oldest);
+  return Number.isNaN(ms) ? null : ms;
+}
 
 /** Rows of the remap that share model, status, reason and unit. */
 export interface RowCount {
@@ -20,7 +130,7 @@ export interface RowCount {
   readonly count: number;
 }
 
-export type CountByModel = ReadonlyMap<string, number>;
+type CountByModel = ReadonlyMap<string, number>;
 
 /** Everything that the gate judges, within one scope. */
 export interface GateCounts {
@@ -28,9 +138,28 @@ export interface GateCounts {
   /** Rows with a V3 id: the base of percentages. */
   readonly v3Rows: CountByModel;
   readonly counters: Readonly<Record<Counter, CountByModel>>;
-  /** Age of the oldest list, ms; null if there is none or its time is unreadable. */
   readonly ageMs: number | null;
 }
+
+type Counted = Pick<JudgedRemap, 'outcomes' | 'rows' | 'exported' | 'lists' | 'decisions'>;
+
+function countForGate(
+  { outcomes, rows, exported, lists, decisions }: Counted,
+  ageMs: number | null,
+): GateCounts {
+  const short = lists.filter(({ state }) => state === 'short');
+  const stale = decisions.filter(({ outcome }) => outcome === 'stale');
+  const counters = {
+    rejected: sumBy(exported, modelOf, (row) => row.rejected),
+    short: sumBy(short, modelOf, (row) => row.lists),
+    unique_id_conflict: sumBy(outcomes, modelOf, (row) => row.conflicts),
+    merged: sumBy(outcomes, modelOf, (row) => row.merged),
+    decision_stale: sumBy(stale, modelOf, (row) => row.decisions),
+  };
+  return { rows, counters, ageMs, v3Rows: sumBy(outcomes, modelOf, (row) => row.v3Rows) };
+}
+
+const modelOf = ({ model }: { readonly model: string }) => model;
 
 /** Evidence dated further in the future than this fails the gate, ms; less may be a difference between clocks. */
 const CLOCK_TOLERANCE_MS = 300_000;
@@ -42,39 +171,38 @@ const COUNTER_UNITS = {
   unique_id_conflict: 'pairs',
   merged: 'v3_ids',
   decision_stale: 'decisions',
-} as const satisfies Record<Counter, ReportLimit['unit']>;
+} as const satisfies Record<Counter, JudgedLimit['unit']>;
 
 interface Slot {
   readonly limit: Limit;
-  actual: number;
-  readonly contributors: ReportLimit['contributors'][number][];
+  readonly contributors: JudgedLimit['contributors'];
 }
 
 /**
  * Judges every row by exactly one limit, then the counters and the age of the evidence. Lists the configured limits, and
  * the defaults that judged anything.
  */
-export function judge(
-  counts: GateCounts,
-  limits: Limits,
-  maxAgeMs: number,
-): { pass: boolean; limits: ReportLimit[] } {
+export function judge(counts: GateCounts, limits: Limits, maxAgeMs: number): Gate {
   const slots = new Map<string, Slot>();
-  for (const limit of listConfigured(limits)) slotFor(slots, limit);
-  for (const row of counts.rows) {
-    const key = row.reason === null ? row.status : `${row.status}/${row.reason}`;
-    addTo(slotFor(slots, limitOf(limits, row)), { model: row.model, key, unit: row.unit, count: row.count });
+  const slotOf = (limit: Limit): Slot => {
+    const key = JSON.stringify([limit.name, limit.model]);
+    const slot = slots.get(key) ?? { limit, contributors: [] };
+    slots.set(key, slot);
+    return slot;
+  };
+  for (const limit of listConfigured(limits)) slotOf(limit);
+  for (const { status, reason, ...row } of counts.rows) {
+    const key = reason === null ? status : `${status}/${reason}`;
+    slotOf(limitOf(limits, { model: row.model, status, reason })).contributors.push({ ...row, key });
   }
-  for (const counter of COUNTERS) {
-    for (const [model, count] of counts.counters[counter]) {
-      if (count === 0) continue;
-      const slot = slotFor(slots, limitOfCounter(limits, model, counter));
-      addTo(slot, { model, key: counter, unit: null, count });
+  for (const key of COUNTERS) {
+    for (const [model, number] of counts.counters[key]) {
+      const counted = { model, key, unit: null, count: number };
+      if (number > 0) slotOf(limitOfCounter(limits, model, key)).contributors.push(counted);
     }
   }
   const sorted = [...slots.values()].sort((a, b) => rankOf(a.limit) - rankOf(b.limit));
-  const judged = sorted.map((slot) => conclude(slot, counts.v3Rows));
-  judged.push(judgeAge(counts.ageMs, maxAgeMs));
+  const judged = [...sorted.map((slot) => conclude(slot, counts.v3Rows)), judgeAge(counts.ageMs, maxAgeMs)];
   return { pass: judged.every(({ pass }) => pass), limits: judged };
 }
 
@@ -94,22 +222,10 @@ function rankOf({ name, configured }: Limit): number {
   return configured ? -1 : DEFAULTS.indexOf(name);
 }
 
-function slotFor(slots: Map<string, Slot>, limit: Limit): Slot {
-  const key = JSON.stringify([limit.name, limit.model]);
-  const slot = slots.get(key) ?? { limit, actual: 0, contributors: [] };
-  slots.set(key, slot);
-  return slot;
-}
-
-function addTo(slot: Slot, contributor: ReportLimit['contributors'][number]): void {
-  slot.actual += contributor.count;
-  slot.contributors.push(contributor);
-}
-
-function conclude({ limit, actual, contributors }: Slot, v3Rows: CountByModel): ReportLimit {
+function conclude({ limit, contributors }: Slot, v3Rows: CountByModel): JudgedLimit {
   const { name, model, value, configured } = limit;
-  const base =
-    model === null ? [...v3Rows.values()].reduce((sum, count) => sum + count, 0) : (v3Rows.get(model) ?? 0);
+  const actual = sumOf(contributors, (row) => row.count);
+  const base = model === null ? sumOf(v3Rows.values(), (rows) => rows) : (v3Rows.get(model) ?? 0);
   const pass = isWithin(value, actual, base);
   const counter = COUNTERS.find((candidate) => candidate === name);
   return {
@@ -127,24 +243,18 @@ function conclude({ limit, actual, contributors }: Slot, v3Rows: CountByModel): 
 }
 
 /** The ids that all of the rows have; `ids` if some have a V3 id and others do not. */
-function unitOfRows(rows: ReportLimit['contributors']): ReportLimit['unit'] {
-  const isV3 = ({ unit }: (typeof rows)[number]) => unit === 'v3_record' || unit === 'v3_line_item';
+function unitOfRows(rows: JudgedLimit['contributors']): JudgedLimit['unit'] {
+  const ofV3 = rows.filter(({ unit }) => unit?.startsWith('v3')).length;
   if (rows.length === 0) return 'ids';
-  if (rows.every(isV3)) return 'v3_ids';
-  return rows.some(isV3) ? 'ids' : 'v4_ids';
+  return ofV3 === rows.length ? 'v3_ids' : ofV3 > 0 ? 'ids' : 'v4_ids';
 }
 
 /** Judges the age of the evidence. Hours are rounded so that `actual` and `allowed` never contradict the verdict. */
-function judgeAge(ageMs: number | null, maxAgeMs: number): ReportLimit {
+function judgeAge(ageMs: number | null, maxAgeMs: number): JudgedLimit {
   const isFromFuture = ageMs !== null && ageMs < -CLOCK_TOLERANCE_MS;
   const pass = ageMs !== null && !isFromFuture && ageMs <= maxAgeMs;
   const hours = ageMs === null ? null : Math.max(0, ageMs / HOUR_MS);
-  const detail =
-    ageMs === null
-      ? 'No list says when it was read.'
-      : isFromFuture
-        ? 'The evidence is dated in the future: check the clock.'
-        : null;
+  const undated = ageMs === null ? 'No list says when it was read.' : null;
   return {
     name: 'maxAge',
     model: null,
@@ -154,7 +264,7 @@ function judgeAge(ageMs: number | null, maxAgeMs: number): ReportLimit {
     unit: 'hours',
     configured: maxAgeMs !== DEFAULT_MAX_AGE_MS,
     pass,
-    detail,
+    detail: isFromFuture ? 'The evidence is dated in the future: check the clock.' : undated,
     contributors: [],
   };
 }

@@ -1,5 +1,9 @@
-import type { ReportLimit } from '../domain.js';
-import { describeOutcome, outcomeKey } from '../reasons.js';
+import { describeOutcome, outcomeKey, splitKey } from '../reasons.js';
+import type { Blocker } from '../store/readiness.js';
+import type { WindowRow } from '../store/report-rows.js';
+import { countOf } from '../text/numbers.js';
+import { compare, groupBy, sumBy, sumOf } from '../text/rows.js';
+import type { JudgedLimit, RowUnit } from './gate.js';
 import type { Report } from './report-schema.js';
 
 /** The meaning of a status and reason or of a limit, and what changes the verdict. */
@@ -55,15 +59,19 @@ const PASSED = 'Plan the switch of your stored ids: `svc-migrate apply plan`.';
 
 /** The text for `status`, `status/reason`, or the name of a limit such as `short`. */
 export function describeKey(key: string): KeyText {
-  const [status = '', reason = null] = key.split('/');
-  return COUNTERS[key] ?? describeOutcome(status, reason);
+  return COUNTERS[key] ?? describeOutcome(...splitKey(key));
 }
 
 /** The plain words for a `status/reason`, the same for line items of a record that is a finding; else the key. */
 export function titleOfKey(key: string): string {
-  const [status = '', reason = null] = key.split('/');
-  const { title } = describeKey(outcomeKey(status, reason));
+  const { title } = describeKey(outcomeKey(...splitKey(key)));
   return title === '' ? key : title;
+}
+
+/** `Older than V4's history (unmatched/outside_backfill_window)`. */
+export function titleWithKey(key: string): string {
+  const { title } = describeKey(key);
+  return title === '' ? key : `${title} (${key})`;
 }
 
 /**
@@ -71,9 +79,8 @@ export function titleOfKey(key: string): string {
  *
  * @param model whose limit refuses them; null: a limit of all models
  */
-export function actionFor(fullKey: string, windows: Report['windows'], model: string | null): string {
-  const [status = '', reason = null] = fullKey.split('/');
-  const key = outcomeKey(status, reason);
+export function actionFor(fullKey: string, windows: readonly WindowRow[], model: string | null): string {
+  const key = outcomeKey(...splitKey(fullKey));
   const isDoubtful = windows.some(({ doubtful, source }) => doubtful > 0 || source === 'unknown');
   if (key === 'unmatched/unexplained' && isDoubtful) return SET_BACKFILL;
   const action = key.startsWith('deleted') ? ACCEPT : describeKey(key).action;
@@ -82,15 +89,69 @@ export function actionFor(fullKey: string, windows: Report['windows'], model: st
 
 /** The line `Next:`: the step of the first blocker, else of the biggest obstacle. */
 export function nextStep(
-  [blocker]: Report['blockers'],
-  [obstacle]: readonly { readonly key: string; readonly limit: Pick<ReportLimit, 'model'> }[],
-  windows: Report['windows'],
+  [blocker]: readonly Blocker[],
+  [obstacle]: readonly { readonly key: string; readonly limit: Pick<JudgedLimit, 'model'> }[],
+  windows: readonly WindowRow[],
 ): string {
-  if (blocker !== undefined) return stepOf(blocker);
+  if (blocker !== undefined) return blocker.next;
   return obstacle === undefined ? PASSED : actionFor(obstacle.key, windows, obstacle.limit.model);
 }
 
-/** What ends a blocker, as a sentence. */
-export function stepOf({ next }: Report['blockers'][number]): string {
-  return next.startsWith('svc-migrate ') ? `Run \`${next}\`.` : next;
+type Sides = Pick<Report['reasons'][number], 'v3' | 'v4'>;
+
+/** Rows with a V3 id, and rows without one. */
+export function countSides(
+  rows: readonly { readonly unit: RowUnit | null; readonly count: number }[],
+): Sides {
+  const sum = (unit: RowUnit) => sumOf(rows, (row) => (row.unit === unit ? row.count : 0));
+  return {
+    v3: { records: sum('v3_record'), lineItems: sum('v3_line_item') },
+    v4: { records: sum('v4_record'), lineItems: sum('v4_line_item') },
+  };
+}
+
+/** `3 V3 records, 12 V3 line items, 1 V4 record`. */
+export function describeIds({ v3, v4 }: Sides): string {
+  return [
+    { count: v3.records, noun: 'V3 record' },
+    { count: v3.lineItems, noun: 'V3 line item' },
+    { count: v4.records, noun: 'V4 record' },
+    { count: v4.lineItems, noun: 'V4 line item' },
+  ]
+    .filter(({ count }) => count > 0)
+    .map(({ count, noun }) => countOf(count, noun))
+    .join(', ');
+}
+
+/** What one failed limit refuses: findings of one reason, or a counter. */
+export interface Refusal extends Sides {
+  /** `status/reason`, or the name of a counter. */
+  readonly key: string;
+  readonly limit: JudgedLimit;
+  /** Everything of this key that the limit judged. */
+  readonly count: number;
+  /** By model, highest count first. */
+  readonly models: readonly (readonly [model: string, count: number])[];
+}
+
+/** What the failed limits refuse, largest first. Line items of a record without a twin count under its reason. */
+export function listObstacles(limits: readonly JudgedLimit[]): Refusal[] {
+  return limits
+    .filter(({ pass }) => !pass)
+    .flatMap((limit) => {
+      const byKey = groupBy(limit.contributors, ({ key }) => outcomeKey(...splitKey(key)));
+      if (byKey.size === 0) byKey.set(limit.name, []);
+      return [...byKey].map(([key, rows]) => obstacleOf(limit, key, rows));
+    })
+    .sort((a, b) => b.count - a.count || compare(a.key, b.key));
+}
+
+function obstacleOf(limit: JudgedLimit, key: string, rows: JudgedLimit['contributors']): Refusal {
+  const counts = sumBy(
+    rows,
+    ({ model }) => model,
+    ({ count }) => count,
+  );
+  const models = [...counts].sort(([a, ofA], [b, ofB]) => ofB - ofA || compare(a, b));
+  return { key, limit, ...countSides(rows), count: sumOf(rows, ({ count }) => count), models };
 }

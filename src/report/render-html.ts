@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { escapeMarkup } from '../text/escape.js';
 import { formatTime, groupDigits } from '../text/numbers.js';
-import type { DocumentTable, Item, ReportDocument, Section } from './document.js';
+import type { ReportDocument } from './document.js';
 import type { Report } from './report-schema.js';
+import type { DocumentTable, Item, Section } from './sections.js';
 
 /** Tables with more columns become a list of labelled values on narrow screens. */
 const MAX_NARROW_COLUMNS = 5;
@@ -41,10 +42,10 @@ function policy(): string {
   return `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action 'none'`;
 }
 
-function renderSection({ id, title, texts, table, items = [], chart }: Section): Html {
+function renderSection({ id, title, texts = [], table, items = [], chart }: Section): Html {
   const parts = [
     ...texts.map((text) => html`<p>${inline(text)}</p>\n`),
-    ...(chart === undefined ? [] : [renderAgeChart(chart.timeline, chart.since)]),
+    ...(chart === undefined ? [] : [renderAgeChart(chart.months, chart.since)]),
     ...(table === undefined ? [] : [chart === undefined ? renderTable(table, title) : fold(table, title)]),
     ...(items.length === 0 ? [] : [html`<ul class="items">${items.map(renderItem)}</ul>\n`]),
   ];
@@ -73,8 +74,8 @@ ${more > 0 ? html`<p>${groupDigits(more)} more: see the JSON report.</p>\n` : ht
 }
 
 function renderItem({ title, text, action }: Item): Html {
-  const rest = text === '' ? html`` : html`: ${inline(text)}`;
-  return html`<li><strong>${inline(title)}</strong>${rest}${action === undefined ? html`` : html`<br>→ ${inline(action)}`}</li>
+  const head = text === undefined ? inline(title) : html`<strong>${inline(title)}</strong>: ${inline(text)}`;
+  return html`<li>${head}${action === undefined ? html`` : html`<br>→ ${inline(action)}`}</li>
 `;
 }
 
@@ -90,8 +91,7 @@ function inline(text: string): Html {
   return html`${parts.map((part, index) => (index % 2 === 0 ? html`${part}` : html`<code>${part}</code>`))}`;
 }
 
-type Timeline = Report['timeline'];
-type Month = Timeline['months'][number];
+type Month = Report['timeline']['months'][number];
 
 const CHART = { width: 560, height: 250, left: 52, right: 8, top: 34, bottom: 30 };
 const BASE_Y = CHART.height - CHART.bottom;
@@ -106,8 +106,7 @@ const PARTS = [
 ] as const;
 
 /** @param since where V4's history starts, ISO 8601; null if it is unknown */
-function renderAgeChart(timeline: Timeline, since: string | null): Html {
-  const months = [timeline.earlier, ...timeline.months, timeline.later].filter((month) => month !== null);
+function renderAgeChart(months: readonly Month[], since: string | null): Html {
   const step = PLOT_WIDTH / months.length;
   const top = roundUp(
     Math.max(...months.map(({ matched, unmatched, other }) => matched + unmatched + other)),

@@ -1,7 +1,8 @@
 import { escapeMarkdown } from '../text/escape.js';
 import { groupDigits } from '../text/numbers.js';
 import { cutText } from '../text/wrap.js';
-import type { DocumentTable, Item, ReportDocument, Section } from './document.js';
+import type { ReportDocument } from './document.js';
+import type { DocumentTable, Item, Section } from './sections.js';
 
 /** Most rows and items, so that the report fits a pull request comment (65,536 characters) even with long names. */
 const MAX_ROWS = 25;
@@ -21,7 +22,7 @@ export function renderMarkdown({ outcome, title, lead, warnings, sections, next 
   return `${blocks.join('\n\n')}\n`;
 }
 
-function renderSection({ title, texts, table, items = [], isDetail }: Section): string {
+function renderSection({ title, texts = [], table, items = [], isDetail }: Section): string {
   const blocks = [
     ...texts.map(inline),
     ...(table === undefined ? [] : [renderTable(table)]),
@@ -45,7 +46,7 @@ function renderTable({ columns, rows, total }: DocumentTable): string {
 function renderItems(items: readonly Item[]): string {
   const shown = items.slice(0, MAX_ROWS);
   const lines = shown.map(({ title, text, action }) => {
-    const head = text === '' ? `- **${inline(title)}**` : `- **${inline(title)}**: ${inline(text)}`;
+    const head = text === undefined ? `- ${inline(title)}` : `- **${inline(title)}**: ${inline(text)}`;
     return action === undefined ? head : `${head} → ${inline(action)}`;
   });
   return lines.join('\n') + renderMore(items.length - shown.length);

@@ -2,7 +2,8 @@ import { escapeUnseen } from '../text/escape.js';
 import { groupDigits } from '../text/numbers.js';
 import { renderTable } from '../text/table.js';
 import { wrapText } from '../text/wrap.js';
-import type { DocumentTable, Item, ReportDocument, Section } from './document.js';
+import type { ReportDocument } from './document.js';
+import type { DocumentTable, Item, Section } from './sections.js';
 
 export interface TextStyle {
   /** Columns of the longest line. */
@@ -48,7 +49,7 @@ function nextLines({ next }: ReportDocument, style: TextStyle): string[] {
   return paint(wrap(`Next: ${next}`, style), 'bold', style);
 }
 
-function renderSection({ title, texts, table, items = [] }: Section, style: TextStyle): string[] {
+export function renderSection({ title, texts = [], table, items = [] }: Section, style: TextStyle): string[] {
   return [
     ...paint([title], 'bold', style),
     ...texts.flatMap((text) => wrap(text, style, '  ')),
@@ -69,7 +70,7 @@ function renderRows({ columns, rows, total }: DocumentTable, style: TextStyle): 
 
 function renderItem({ title, text, action }: Item, style: TextStyle): string[] {
   return [
-    ...wrap(text === '' ? title : `${title}: ${text}`, style, '  '),
+    ...wrap(text === undefined ? title : `${title}: ${text}`, style, '  '),
     ...(action === undefined ? [] : wrap(`→ ${action}`, style, '    ')),
   ];
 }

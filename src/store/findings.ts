@@ -1,61 +1,28 @@
 import type { Generation } from '../domain.js';
-import { outcomeKey, type Status } from '../reasons.js';
-import { type RemapRow, type Scope, type ScopeParams, scopeParams } from './remap.js';
-import { GROUP_SCOPE } from './report-rows.js';
+import { FINDING_STATUSES, outcomeKey, type Status } from '../reasons.js';
+import {
+  type FilterParams,
+  filterParams,
+  REMAP_COLUMNS,
+  REMAP_FILTER,
+  type RemapFilter,
+  type RemapRow,
+  readRemap,
+} from './remap.js';
+import { type RowTally, readOutcomes } from './report-rows.js';
 import type { Db } from './sqlite.js';
 
-/** Filters of findings; null or left out: no filter. */
-export interface FindingFilter extends Scope {
-  readonly statuses?: readonly Status[] | null;
-  /** With the prefix `parent_`, as in the remap. */
-  readonly reasons?: readonly string[] | null;
+/** The rows that are not matched. */
+export function readFindings(db: Db, filter: RemapFilter): IterableIterator<RemapRow> {
+  return readRemap(db, onlyFindings(filter));
 }
 
-export interface FindingCount {
-  readonly model: string;
-  readonly status: Status;
-  readonly reason: string;
-  readonly isChild: bigint;
-  readonly rows: bigint;
-  readonly v3Rows: bigint;
+export function countFindings(db: Db, filter: RemapFilter): RowTally[] {
+  return readOutcomes(db, onlyFindings(filter));
 }
 
-const WANTED = `g.status <> 'matched' and ${GROUP_SCOPE}
-  and (@statuses is null or g.status in (select value from json_each(@statuses)))
-  and (@reasons is null or g.reason in (select value from json_each(@reasons)))`;
-
-interface FilterParams extends ScopeParams {
-  readonly statuses: string | null;
-  readonly reasons: string | null;
-}
-
-function filterParams({ statuses = null, reasons = null, ...scope }: FindingFilter): FilterParams {
-  const list = (values: readonly string[] | null) => (values === null ? null : JSON.stringify(values));
-  return { ...scopeParams(scope), statuses: list(statuses), reasons: list(reasons) };
-}
-
-export function countFindings(db: Db, filter: FindingFilter): FindingCount[] {
-  return db
-    .prepare<[FilterParams], FindingCount>(
-      `select model, status, reason, path <> '' as isChild, sum(count) as rows, sum(v3_count) as v3Rows
-       from remap_group as g
-       where ${WANTED}
-       group by 1, 2, 3, 4
-       order by 1, 2, 3, 4`,
-    )
-    .all(filterParams(filter));
-}
-
-export function iterateFindings(db: Db, filter: FindingFilter): IterableIterator<RemapRow> {
-  return db
-    .prepare<[FilterParams], RemapRow>(
-      `select model, path, region, v3_company_id, v4_company_id, platform_id, parent_platform_id, v3_svc_id, v4_svc_id, status,
-         reason, matched_by, evidence
-       from remap_entry as g
-       where ${WANTED}
-       order by id`,
-    )
-    .iterate(filterParams(filter));
+function onlyFindings(filter: RemapFilter): RemapFilter {
+  return { ...filter, statuses: filter.statuses ?? FINDING_STATUSES };
 }
 
 /**
@@ -64,45 +31,37 @@ export function iterateFindings(db: Db, filter: FindingFilter): IterableIterator
  */
 export function readFirstFindings(
   db: Db,
-  filter: FindingFilter,
+  filter: RemapFilter,
   limit: number,
   withParents: boolean,
 ): RemapRow[] {
+  const isShown = (reason: string) => withParents || !reason.startsWith('parent_');
   const missing = new Map<string, number>();
-  const isShown = ({ reason }: { readonly reason: string }) => withParents || !reason.startsWith('parent_');
-  for (const { status, reason, rows } of countFindings(db, filter).filter(isShown)) {
+  for (const { status, reason, rows } of countFindings(db, filter)) {
+    if (reason === null || !isShown(reason)) continue;
     const key = outcomeKey(status, reason);
-    missing.set(key, Math.min(limit, (missing.get(key) ?? 0) + Number(rows)));
+    missing.set(key, Math.min(limit, (missing.get(key) ?? 0) + rows));
   }
-  let open = [...missing.values()].reduce((sum, rows) => sum + rows, 0);
   const ids: bigint[] = [];
-  if (open === 0) return [];
   const rows = db.prepare<[FilterParams], { id: bigint; status: Status; reason: string }>(
     `select r.id, g.status, g.reason
      from remap_row as r cross join remap_group as g on g.id = r.group_id
-     where ${WANTED}
+     where ${REMAP_FILTER}
      order by r.id`,
   );
-  for (const { id, status, reason } of rows.iterate(filterParams(filter))) {
+  if (missing.size === 0) return [];
+  for (const { id, status, reason } of rows.iterate(filterParams(onlyFindings(filter)))) {
     const key = outcomeKey(status, reason);
-    const wanted = missing.get(key) ?? 0;
-    if (wanted === 0 || !isShown({ reason })) continue;
-    missing.set(key, wanted - 1);
+    const count = missing.get(key);
+    if (count === undefined || !isShown(reason)) continue;
     ids.push(id);
-    open -= 1;
-    if (open === 0) break;
+    if (count > 1) missing.set(key, count - 1);
+    else missing.delete(key);
+    if (missing.size === 0) break;
   }
-  return readRowsById(db, ids);
-}
-
-function readRowsById(db: Db, ids: readonly bigint[]): RemapRow[] {
   return db
     .prepare<[string], RemapRow>(
-      `select model, path, region, v3_company_id, v4_company_id, platform_id, parent_platform_id, v3_svc_id, v4_svc_id, status,
-         reason, matched_by, evidence
-       from remap_entry
-       where id in (select value from json_each(?))
-       order by id`,
+      `select ${REMAP_COLUMNS.join(', ')} from remap_entry where id in (select value from json_each(?)) order by id`,
     )
     .all(`[${ids.join(',')}]`);
 }
@@ -125,64 +84,14 @@ export function toFinding({ evidence, ...row }: RemapRow): ReportFinding {
   };
 }
 
-/** The ids that a member of a row's evidence lists, such as `v4_svc_ids`. */
-export function idsInEvidence(evidence: string, member: string): bigint[] {
-  const parsed: unknown = JSON.parse(evidence);
-  if (typeof parsed !== 'object' || parsed === null) return [];
-  const ids: unknown = Object.entries(parsed).find(([name]) => name === member)?.[1];
-  return Array.isArray(ids)
-    ? ids
-        .map(String)
-        .filter((id) => /^-?\d+$/.test(id))
-        .map(BigInt)
-    : [];
-}
-
-/** What tells a stored record from others with its key. */
-export interface StoredRecord {
-  readonly svcId: bigint;
-  readonly platformId: string | null;
-  readonly uniqueId: string | null;
-  readonly deleted: bigint;
-  /** ms since 1970. */
-  readonly latestMs: bigint | null;
-  readonly createdMs: bigint | null;
-  /** The page that holds it; null with `payload: "ids"`. */
-  readonly encoding: string | null;
-  readonly body: Uint8Array | null;
-}
-
-export interface RecordPlace {
-  readonly generation: Generation;
-  /** '' for V4. */
-  readonly region: string;
-  readonly model: string;
-  readonly companyId: bigint;
-  readonly svcId: bigint;
-}
-
-/** Makes the function that finds a stored record by its id. */
-export function prepareFindStored(db: Db): (place: RecordPlace) => StoredRecord | undefined {
-  const statement = db.prepare<[RecordPlace], StoredRecord>(
-    `select r.svc_id as svcId, r.platform_id as platformId, r.unique_id as uniqueId, r.deleted, r.latest_ms as latestMs,
-       r.created_ms as createdMs, p.encoding, p.body
-     from stream as s cross join record as r on r.stream_id = s.id and r.svc_id = @svcId
-       left join page as p on p.id = r.page_id
-     where s.generation = @generation and s.region = @region and s.model = @model and r.company_id = @companyId`,
-  );
-  return (place) => statement.get(place);
-}
-
 /** Makes the function that returns the id on the other side that an id is paired with; null if there is none. */
 export function prepareFindTwin(db: Db): (place: TwinPlace) => bigint | null {
-  const statement = db.prepare<[TwinPlace], { twin: bigint }>(
-    `select v3_svc_id as twin from remap_entry
-     where v4_svc_id = @svcId and @generation = 'v4' and model = @model and path = @path and v3_svc_id is not null
-     union all
-     select v4_svc_id from remap_entry
-     where v3_svc_id = @svcId and @generation = 'v3' and model = @model and path = @path and v4_svc_id is not null`,
+  const statement = db.prepare<[TwinPlace], bigint>(
+    `select iif(@generation = 'v3', v4_svc_id, v3_svc_id) as twin from remap_entry
+     where model = @model and path = @path and twin is not null
+       and (v3_svc_id = @svcId and @generation = 'v3' or v4_svc_id = @svcId and @generation = 'v4')`,
   );
-  return (place) => statement.get(place)?.twin ?? null;
+  return (place) => statement.pluck().get(place) ?? null;
 }
 
 interface TwinPlace {
@@ -192,16 +101,18 @@ interface TwinPlace {
   readonly svcId: bigint;
 }
 
-/** Makes the function that finds the V3 company that a V4 company is paired with. */
-export function prepareFindV3Company(
-  db: Db,
-): (v4CompanyId: bigint | null) => { readonly region: string; readonly v3CompanyId: bigint } | undefined {
+interface V3Company {
+  readonly region: string;
+  readonly v3CompanyId: bigint;
+}
+
+/** The V3 companies by the V4 companies that they are paired with. */
+export function readV3Companies(db: Db): ReadonlyMap<bigint | null, V3Company> {
   const rows = db
-    .prepare<[], { region: string; v3CompanyId: bigint; v4CompanyId: bigint }>(
+    .prepare<[], V3Company & { v4CompanyId: bigint }>(
       `select region, v3_company_id as v3CompanyId, v4_company_id as v4CompanyId
        from company where v3_company_id is not null and v4_company_id is not null`,
     )
     .all();
-  const byV4 = new Map(rows.map((row) => [row.v4CompanyId, row]));
-  return (v4CompanyId) => (v4CompanyId === null ? undefined : byV4.get(v4CompanyId));
+  return new Map(rows.map((row) => [row.v4CompanyId, row]));
 }

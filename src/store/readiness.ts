@@ -1,29 +1,47 @@
+import * as z from 'zod';
 import { type Config, digestInputFiles } from '../config/config.js';
-import { type Blocker, GENERATIONS, type Generation, type StreamState, shownState } from '../domain.js';
+import { GENERATIONS, type Generation, type StreamState, shownState } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { countOf } from '../text/numbers.js';
+import { countOf, listFirst } from '../text/numbers.js';
 import { readExportSeq } from './meta.js';
-import { readRemapRun, type Scope } from './remap.js';
+import { filterParams, readRemapRun, type Scope } from './remap.js';
 import type { Db } from './sqlite.js';
 
-/** A list that should be read: of a V3 region and model, or of a V4 company and model. */
-export interface PlannedList {
+/** Why the data cannot be judged. */
+export const blocker = z.strictObject({
+  code: z.enum([
+    'v3_not_exported',
+    'v4_not_exported',
+    'stream_unfinished',
+    'remap_missing',
+    'remap_stale',
+    'no_v3_records',
+    'no_v4_records',
+    'no_common_key',
+  ]),
+  outcome: z.enum(['incomplete', 'not_ready']),
+  text: z.string(),
+  next: z.string().describe('What to do.'),
+});
+export type Blocker = z.infer<typeof blocker>;
+
+/** A list that is not read to its end. */
+interface OpenList {
+  readonly generation: Generation;
   readonly region: string;
   readonly model: string;
   readonly companyId: bigint | null;
-}
-
-/** `state`: null if the list has no row yet. */
-interface OpenList extends PlannedList {
-  readonly generation: Generation;
+  /** Null if the list has no row yet. */
   readonly state: StreamState | null;
   readonly endReason: string | null;
   readonly pages: bigint;
-  /** How to end the error that ended the reading. */
+  /** What ends the error that ended the reading. */
   readonly hint: string | null;
 }
 
-const MAX_NAMED_LISTS = 3;
+const RUN = 'Run `svc-migrate run`.';
+const DOCTOR = 'Run `svc-migrate doctor`.';
+const REMAP = 'Run `svc-migrate remap`.';
 
 /**
  * Why the data are incomplete; empty if every planned list was read and the remap is current.
@@ -31,42 +49,36 @@ const MAX_NAMED_LISTS = 3;
  * @throws SvcError `corrupt_database`
  */
 export function findIncomplete(db: Db, config: Config, scope: Scope = {}): Blocker[] {
-  const open = findOpenLists(db, config, scope);
+  const blockers = findOpenLists(db, config, scope);
+  const outcome = 'incomplete';
   if (readRemapRun(db) === null) {
-    const text = 'There is no remap yet.';
-    return [...open, { code: 'remap_missing', outcome: 'incomplete', text, next: 'svc-migrate remap' }];
+    return [...blockers, { code: 'remap_missing', outcome, text: 'There is no remap yet.', next: REMAP }];
   }
   const changes = readStaleness(db, config);
-  if (changes.length === 0) return open;
+  if (changes.length === 0) return blockers;
   const text = `Changed since the remap was built: ${changes.join(', ')}.`;
-  return [...open, { code: 'remap_stale', outcome: 'incomplete', text, next: 'svc-migrate remap' }];
+  return [...blockers, { code: 'remap_stale', outcome, text, next: REMAP }];
 }
 
 /** Which planned lists were not read in full. */
 export function findOpenLists(db: Db, config: Config, scope: Scope = {}): Blocker[] {
   const lists = db.prepare<[object], OpenList>(OPEN_LISTS).all(readinessParams(config, scope));
-  const select = (generation: Generation, isMissing: boolean) =>
-    lists.filter((list) => list.generation === generation && (list.state === null) === isMissing);
-  return [
-    ...GENERATIONS.flatMap((generation) => describeMissing(db, generation, select(generation, true))),
-    ...GENERATIONS.flatMap((generation) => describeUnfinished(generation, select(generation, false))),
-  ];
+  return GENERATIONS.flatMap((generation) =>
+    describeOpen(
+      db,
+      generation,
+      lists.filter((list) => list.generation === generation),
+    ),
+  );
 }
 
-interface ReadinessParams {
-  readonly models: string;
-  readonly regions: string;
-  readonly inV4: string;
-  readonly companies: string | null;
-}
-
-function readinessParams({ models, v3 }: Config, scope: Scope): ReadinessParams {
+function readinessParams({ models, v3 }: Config, scope: Scope) {
   const wanted = models.filter((model) => scope.models?.includes(model.v3) ?? true);
   return {
     models: JSON.stringify(wanted.map((model) => model.v3)),
     inV4: JSON.stringify(wanted.flatMap((model) => (model.v4 === null ? [] : [model.v3]))),
     regions: JSON.stringify(v3.regions.map(({ region }) => region)),
-    companies: scope.companies == null ? null : `[${scope.companies.join(',')}]`,
+    companies: filterParams(scope).companies,
   };
 }
 
@@ -99,66 +111,73 @@ const OPEN_LISTS = `
         company_id in (select company_id from v4_scope)))
   order by 1, 2, 3, 4`;
 
-function describeMissing(db: Db, generation: Generation, missing: readonly OpenList[]): Blocker[] {
-  const isBegun =
-    db.prepare('select 1 from stream where generation = ? limit 1').get(generation) !== undefined;
-  if (missing.length === 0 && isBegun) return [];
+const MAX_NAMED_LISTS = 3;
+
+function describeOpen(db: Db, generation: Generation, lists: readonly OpenList[]): Blocker[] {
   const name = generation.toUpperCase();
-  const text = isBegun
-    ? `${countOf(missing.length, `${name} list`)} not started: ${firstFew(missing.map(nameOfList))}.`
-    : `${name} was not exported yet.`;
-  return [{ code: `${generation}_not_exported`, outcome: 'incomplete', text, next: 'svc-migrate run' }];
-}
-
-function describeUnfinished(generation: Generation, lists: readonly OpenList[]): Blocker[] {
-  if (lists.length === 0) return [];
-  const names = lists.map(
-    (list) =>
-      `${nameOfList(list)} (${list.endReason ?? shownState(list.state ?? 'running', list.pages > 0n)})`,
-  );
-  const text = `${countOf(lists.length, `${generation.toUpperCase()} list`)} not read to the end: ${firstFew(names)}.`;
-  // Reading again ends other errors.
+  const outcome = 'incomplete';
+  const isBegun = db.prepare('select 1 from stream where generation = ? limit 1').get(generation);
+  if (isBegun === undefined) {
+    return [
+      { code: `${generation}_not_exported`, outcome, text: `${name} was not exported yet.`, next: RUN },
+    ];
+  }
+  const [first] = lists;
+  if (first === undefined) return [];
+  const names = lists.map((list) => {
+    const why = list.endReason ?? shownState(list.state ?? 'running', list.pages > 0n);
+    return `${nameOfList(list)} (${why})`;
+  });
+  const text = `${countOf(lists.length, `${name} list`)} not read to the end: ${listFirst(names, MAX_NAMED_LISTS, '; ')}.`;
+  // Reading again ends errors of other codes.
   const isRefused = lists.every(({ endReason }) => endReason === 'http_status');
-  const next = isRefused ? (lists[0]?.hint ?? 'svc-migrate doctor') : 'svc-migrate run';
-  return [{ code: 'stream_unfinished', outcome: 'incomplete', text, next }];
+  return [{ code: 'stream_unfinished', outcome, text, next: isRefused ? (first.hint ?? DOCTOR) : RUN }];
 }
 
-export function nameOfList({ region, model, companyId }: PlannedList): string {
+/** `accounting/invoices in eu, company 5`. */
+export function nameOfList(list: {
+  readonly region: string;
+  readonly model: string;
+  readonly companyId?: bigint | string | null;
+}): string {
+  const { region, model, companyId = null } = list;
   return `${model}${region === '' ? '' : ` in ${region}`}${companyId === null ? '' : `, company ${companyId}`}`;
 }
 
-function firstFew(names: readonly string[]): string {
-  const shown = names.slice(0, MAX_NAMED_LISTS).join('; ');
-  const more = names.length - MAX_NAMED_LISTS;
-  return more > 0 ? `${shown}; ${countOf(more, 'more', 'more')}` : shown;
-}
-
+/** Why there is nothing to compare. */
 export function findNotReady(db: Db, config: Config, scope: Scope = {}): Blocker[] {
   const params = readinessParams(config, scope);
-  const holds = (sql: string, more = {}) => db.prepare(sql).get({ ...params, ...more }) !== undefined;
-  const notReady = (code: Blocker['code'], text: string, next = 'svc-migrate doctor'): Blocker[] => [
-    { code, outcome: 'not_ready', text, next },
+  const lacks = (sql: string, more = {}) => db.prepare(sql).get({ ...params, ...more }) === undefined;
+  const problems: readonly [Blocker['code'], () => boolean, text: string, next?: string][] = [
+    ['no_v3_records', () => isMisnamed(db, 'v3'), `V3 ${MISNAMED}`],
+    [
+      'no_v3_records',
+      () => lacks(LIVE_RECORD, { generation: 'v3' }),
+      'V3 shows no live record. Check its addresses, the key and the company filters.',
+    ],
+    ['no_v4_records', () => isMisnamed(db, 'v4'), `V4 ${MISNAMED}`],
+    [
+      'no_v4_records',
+      () => lacks('select 1 from v4_company limit 1'),
+      'V4 lists no company. Ask the operator whether the connections were copied.',
+    ],
+    [
+      'no_v4_records',
+      () => lacks(LIVE_RECORD, { generation: 'v4', companies: null }),
+      'V4 shows no live record: its first sync has not started or has not finished.',
+      'Run `svc-migrate run --wait`.',
+    ],
+    [
+      'no_common_key',
+      () => lacks(SHARED_KEY),
+      'V3 and V4 share no platform_id in any model: these look like two different sets of companies. Check both addresses and keys.',
+    ],
   ];
-  const misnamed = (name: string) =>
-    `${name} answered 404 to every configured list: the names of the models or the address are wrong.`;
-  if (!holds(LIVE_RECORD, { generation: 'v3' })) {
-    const text = 'V3 shows no live record. Check its addresses, the key and the company filters.';
-    return notReady('no_v3_records', isMisnamed(db, 'v3') ? misnamed('V3') : text);
-  }
-  if (!holds(LIVE_RECORD, { generation: 'v4', companies: null })) {
-    if (isMisnamed(db, 'v4')) return notReady('no_v4_records', misnamed('V4'));
-    if (!holds('select 1 from v4_company limit 1')) {
-      const text = 'V4 lists no company. Ask the operator whether the connections were copied.';
-      return notReady('no_v4_records', text);
-    }
-    const text = 'V4 shows no live record: its first sync has not started or has not finished.';
-    return notReady('no_v4_records', text, 'svc-migrate run --wait');
-  }
-  if (holds(SHARED_KEY)) return [];
-  const text =
-    'V3 and V4 share no platform_id in any model: these look like two different sets of companies. Check both addresses and keys.';
-  return notReady('no_common_key', text);
+  const [code, , text, next = DOCTOR] = problems.find(([, applies]) => applies()) ?? [];
+  return code === undefined || text === undefined ? [] : [{ code, outcome: 'not_ready', text, next }];
 }
+
+const MISNAMED = 'answered 404 to every configured list: the names of the models or the address are wrong.';
 
 const LIVE_RECORD = `
   select 1 from stream as s cross join record as r on r.stream_id = s.id
@@ -188,6 +207,15 @@ function isMisnamed(db: Db, generation: Generation): boolean {
     .pluck()
     .all(generation);
   return states.length === 1 && states[0] === 'absent';
+}
+
+/** @throws SvcError `config` if a generation answered 404 to every list */
+export function assertListsExist(db: Db, generation: Generation): void {
+  if (!isMisnamed(db, generation)) return;
+  const name = generation.toUpperCase();
+  throw new SvcError('config', `${name} answered 404 to every list.`, {
+    hint: `Correct the names in "models" or the address of ${name}; \`svc-migrate doctor\` tries near names.`,
+  });
 }
 
 /**

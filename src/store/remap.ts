@@ -8,6 +8,37 @@ export interface Scope {
   readonly companies?: readonly bigint[] | null;
 }
 
+export interface RemapFilter extends Scope {
+  readonly statuses?: readonly Status[] | null;
+  /** With the prefix `parent_`, as in the remap. */
+  readonly reasons?: readonly string[] | null;
+}
+
+/** Rows of `remap_group g` that a filter selects. V4-only rows belong to the V3 company that theirs is paired with. */
+export const REMAP_FILTER = `(@models is null or g.model in (select value from json_each(@models)))
+  and (@companies is null or g.v3_company_id in (select value from json_each(@companies))
+    or (g.v3_company_id is null and g.v4_company_id in (
+      select v4_company_id from company where v3_company_id in (select value from json_each(@companies)))))
+  and (@statuses is null or g.status in (select value from json_each(@statuses)))
+  and (@reasons is null or g.reason in (select value from json_each(@reasons)))`;
+
+/** Filters as JSON arrays; null: no filter. */
+export interface FilterParams {
+  readonly models: string | null;
+  readonly companies: string | null;
+  readonly statuses: string | null;
+  readonly reasons: string | null;
+}
+
+export function filterParams({ models, companies, statuses, reasons }: RemapFilter): FilterParams {
+  return {
+    models: models == null ? null : JSON.stringify(models),
+    companies: companies == null ? null : `[${companies.join(',')}]`,
+    statuses: statuses == null ? null : JSON.stringify(statuses),
+    reasons: reasons == null ? null : JSON.stringify(reasons),
+  };
+}
+
 /** A row of the public view `remap`. */
 export interface RemapRow {
   readonly model: string;
@@ -42,30 +73,13 @@ export const REMAP_COLUMNS = [
   'evidence',
 ] as const satisfies readonly (keyof RemapRow)[];
 
-/** The rows of a scope, in the remap's order. V4-only rows belong to the V3 company that theirs is paired with. */
-export function readRemap(db: Db, scope: Scope = {}): IterableIterator<RemapRow> {
+/** The rows that a filter selects, in the remap's order. */
+export function readRemap(db: Db, filter: RemapFilter = {}): IterableIterator<RemapRow> {
   return db
-    .prepare<[object], RemapRow>(`
-      select ${REMAP_COLUMNS.join(', ')}
-      from remap_entry
-      where (@models is null or model in (select value from json_each(@models)))
-        and (@companies is null or v3_company_id in (select value from json_each(@companies))
-          or (v3_company_id is null and v4_company_id in (
-            select v4_company_id from company where v3_company_id in (select value from json_each(@companies)))))
-      order by id`)
-    .iterate(scopeParams(scope));
-}
-
-export interface ScopeParams {
-  readonly models: string | null;
-  readonly companies: string | null;
-}
-
-export function scopeParams({ models, companies }: Scope): ScopeParams {
-  return {
-    models: models == null ? null : JSON.stringify(models),
-    companies: companies == null ? null : `[${companies.join(',')}]`,
-  };
+    .prepare<[FilterParams], RemapRow>(
+      `select ${REMAP_COLUMNS.join(', ')} from remap_entry as g where ${REMAP_FILTER} order by id`,
+    )
+    .iterate(filterParams(filter));
 }
 
 export interface RemapRun {

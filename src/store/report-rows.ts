@@ -1,26 +1,49 @@
-import type { CompanyMatch, Decision, Generation, StaleReason, StreamState } from '../domain.js';
+import * as z from 'zod';
+import { COMPANY_MATCHES, STALE_REASONS, STREAM_STATES } from '../domain.js';
 import type { Status } from '../reasons.js';
 import { must } from '../text/at.js';
 import { groupBy } from '../text/rows.js';
-import { type Scope, type ScopeParams, scopeParams } from './remap.js';
+import { type FilterParams, filterParams, REMAP_FILTER, type RemapFilter, type Scope } from './remap.js';
 import type { Db } from './sqlite.js';
 
-/** Rows of `remap_group g` in the scope. V4-only rows belong to the V3 company that theirs is paired with. */
-export const GROUP_SCOPE = `(@models is null or g.model in (select value from json_each(@models)))
-  and (@companies is null or g.v3_company_id in (select value from json_each(@companies))
-    or (g.v3_company_id is null and g.v4_company_id in (
-      select v4_company_id from company where v3_company_id in (select value from json_each(@companies)))))`;
+/** The shapes of rows that the report shows as they are. Ids are texts, so that they keep their digits. */
+export const count = z.int().nonnegative();
+export const id = z
+  .string()
+  .regex(/^-?\d+$/)
+  .describe('A 64-bit integer as digits.');
+export const nullableId = id.nullable();
+export const time = z.string().describe('ISO 8601, UTC.');
 
 const MODEL_SCOPE = '(@models is null or model in (select value from json_each(@models)))';
+const V3_COMPANY_SCOPE = '(@companies is null or v3_company_id in (select value from json_each(@companies)))';
+const V4_COMPANIES = `select v4_company_id from company where v3_company_id in (select value from json_each(@companies))`;
 /** Rows of a generation and company. Rows of no company are in every scope. */
 const COMPANY_SCOPE = `(@companies is null or company_id is null or iif(generation = 'v3',
-  company_id in (select value from json_each(@companies)),
-  company_id in (select v4_company_id from company where v3_company_id in (select value from json_each(@companies)))))`;
+  company_id in (select value from json_each(@companies)), company_id in (${V4_COMPANIES})))`;
 const LIST_SCOPE = `(model = 'core/companies' or ${MODEL_SCOPE}) and ${COMPANY_SCOPE}`;
 
 /** Reads counts and times as numbers; ids must be cast to text. */
-function readAll<Row>(db: Db, sql: string, params: ScopeParams): Row[] {
-  return db.prepare<[ScopeParams], Row>(sql).safeIntegers(false).all(params);
+function readAll<Row>(db: Db, sql: string, filter: RemapFilter, more: object = {}): Row[] {
+  const statement = db.prepare<[FilterParams], Row>(sql).safeIntegers(false);
+  return statement.all({ ...filterParams(filter), ...more });
+}
+
+/** The first rows of a long table, and the number of all of them. */
+export interface Listing<Row> {
+  readonly rows: Row[];
+  readonly total: number;
+}
+
+/** Rows of a long table that the report holds; the database has all of them. */
+const MAX_ROWS = 10_000;
+
+/** @param sql ends with `limit @limit`; its column `all_rows` is the number of rows without the limit */
+function readFirst<Row>(db: Db, sql: string, scope: Scope, limit = MAX_ROWS): Listing<Row> {
+  const counted = readAll<Row & { all_rows?: number }>(db, sql, scope, { limit });
+  const total = counted[0]?.all_rows ?? 0;
+  for (const row of counted) delete row.all_rows;
+  return { rows: counted, total };
 }
 
 /** Rows of the remap with the same outcome; records and children are counted apart. */
@@ -37,131 +60,96 @@ export interface RowTally {
   readonly merged: number;
 }
 
-const OUTCOME_SUMS = `g.path <> '' as isChild, g.status, g.reason, sum(g.count) as rows, sum(g.v3_count) as v3Rows,
+const OUTCOME_SUMS = `g.model, g.path <> '' as isChild, g.status, g.reason, sum(g.count) as rows,
+  sum(g.v3_count) as v3Rows,
   sum(iif(g.unique_id_conflict and g.matched_by is not 'decision', g.count, 0)) as conflicts,
   sum(iif(g.merged and g.matched_by is not 'decision', g.v3_count, 0)) as merged`;
 
-export function readOutcomes(db: Db, scope: Scope): RowTally[] {
+export function readOutcomes(db: Db, filter: RemapFilter): RowTally[] {
   const sql = `
-    select g.model, ${OUTCOME_SUMS}
+    select ${OUTCOME_SUMS}
     from remap_group as g
-    where ${GROUP_SCOPE}
+    where ${REMAP_FILTER}
     group by g.model, isChild, g.status, g.reason
     order by 1, 2, 3, 4`;
-  return readAll(db, sql, scopeParams(scope));
+  return readAll(db, sql, filter);
 }
 
-/** Exported objects of a generation and model. */
+/** Exported objects of a model. */
 export interface ExportedCount {
-  readonly generation: Generation;
   readonly model: string;
-  readonly records: number;
-  readonly children: number;
-  readonly deleted: number;
+  readonly v3Records: number;
+  readonly v3Children: number;
+  readonly v3Deleted: number;
+  readonly v4Records: number;
+  readonly v4Children: number;
+  readonly v4Deleted: number;
   readonly rejected: number;
 }
 
 export function readExported(db: Db, scope: Scope): ExportedCount[] {
   const sql = `
-    select generation, model, sum(records) as records, sum(children) as children, sum(deleted) as deleted,
-      sum(rejected) as rejected
+    select model, sum(iif(generation = 'v3', records, 0)) as v3Records,
+      sum(iif(generation = 'v3', children, 0)) as v3Children, sum(iif(generation = 'v3', deleted, 0)) as v3Deleted,
+      sum(iif(generation = 'v4', records, 0)) as v4Records, sum(iif(generation = 'v4', children, 0)) as v4Children,
+      sum(iif(generation = 'v4', deleted, 0)) as v4Deleted, sum(rejected) as rejected
     from exported_count
     where ${MODEL_SCOPE} and ${COMPANY_SCOPE}
-    group by generation, model
-    order by 1, 2`;
-  return readAll(db, sql, scopeParams(scope));
-}
-
-/** The first rows of a long table, and the number of all of them. */
-export interface Listing<Row> {
-  readonly rows: readonly Row[];
-  readonly total: number;
-}
-
-/** Rows of a long table that the report holds; the database has all of them. */
-const MAX_ROWS = 10_000;
-
-/** @param sql ends with `limit @limit`; its column `all_rows` is the number of rows without the limit */
-function readFirst<Row extends object>(db: Db, sql: string, scope: Scope, limit = MAX_ROWS): Listing<Row> {
-  const params = { ...scopeParams(scope), limit };
-  const counted = readAll<{ all_rows?: number } & Row>(db, sql, params);
-  const total = counted[0]?.all_rows ?? 0;
-  for (const row of counted) delete row.all_rows;
-  return { rows: counted, total };
+    group by model
+    order by model`;
+  return readAll(db, sql, scope);
 }
 
 /** A pair of companies, or a company without a pair. */
-export interface CompanyRow {
-  readonly region: string | null;
-  readonly v3CompanyId: string | null;
-  readonly v4CompanyId: string | null;
-  readonly matchedBy: CompanyMatch;
-}
+export const companyRow = z.strictObject({
+  region: z.string().nullable(),
+  v3CompanyId: nullableId,
+  v4CompanyId: nullableId,
+  matchedBy: z.enum(COMPANY_MATCHES),
+});
 
-interface RankedCompany extends CompanyRow {
-  readonly row: number;
-}
-
-export interface CompanyTally extends CompanyRow {
-  readonly outcomes: readonly RowTally[];
-  readonly exported: readonly ExportedCount[];
-}
+export type CompanyTally = z.infer<typeof companyRow> & { readonly outcomes: readonly RowTally[] };
 
 /** The companies with the most findings first. */
 export function readWorstCompanies(db: Db, scope: Scope): Listing<CompanyTally> {
-  const { rows, total } = readFirst<RankedCompany>(db, WORST_COMPANIES, scope);
-  const params = { ...scopeParams(scope), rows: JSON.stringify(rows.map(({ row }) => row)) };
-  const outcomes = groupBy(readAll<RowTally & { row: number }>(db, COMPANY_OUTCOMES, params), rowOf);
-  const exported = groupBy(readAll<ExportedCount & { row: number }>(db, COMPANY_EXPORTS, params), rowOf);
-  const counted = rows.map(({ row, ...company }) => ({
-    ...company,
-    outcomes: outcomes.get(row) ?? [],
-    exported: exported.get(row) ?? [],
-  }));
-  return { rows: counted, total };
+  type Ranked = z.infer<typeof companyRow> & { readonly row: number };
+  const { rows, total } = readFirst<Ranked>(db, WORST_COMPANIES, scope);
+  const wanted = JSON.stringify(rows.map(({ row }) => row));
+  const tallies = readAll<RowTally & { row: number }>(db, COMPANY_OUTCOMES, scope, { rows: wanted });
+  const outcomes = groupBy(tallies, ({ row }) => row);
+  return {
+    rows: rows.map(({ row, ...company }) => ({ ...company, outcomes: outcomes.get(row) ?? [] })),
+    total,
+  };
 }
 
-const rowOf = ({ row }: { readonly row: number }) => row;
+/** Groups of the remap with the rowid of their company. */
+const COMPANY_GROUPS = `
+  company_group as (
+    select c.rowid as row, g.*
+    from remap_group as g cross join company as c on c.region = g.region and c.v3_company_id = g.v3_company_id
+    where ${REMAP_FILTER}
+    union all
+    select c.rowid, g.*
+    from remap_group as g cross join company as c on c.v4_company_id = g.v4_company_id
+    where g.v3_company_id is null and ${REMAP_FILTER})`;
 
 const WORST_COMPANIES = `
-  with finding as (
-    select g.region, g.v3_company_id, g.v4_company_id, g.count
-    from remap_group as g
-    where g.status <> 'matched' and ${GROUP_SCOPE}),
-  of_v3 as (
-    select region, v3_company_id, sum(count) as findings
-    from finding where v3_company_id is not null group by 1, 2),
-  of_v4 as (select v4_company_id, sum(count) as findings from finding where v3_company_id is null group by 1)
+  with ${COMPANY_GROUPS},
+  worst as (select row, sum(iif(status = 'matched', 0, count)) as findings from company_group group by row)
   select c.rowid as row, c.region, cast(c.v3_company_id as text) as v3CompanyId,
     cast(c.v4_company_id as text) as v4CompanyId, c.matched_by as matchedBy, count(*) over () as all_rows
-  from company as c left join of_v3 on of_v3.region = c.region and of_v3.v3_company_id = c.v3_company_id
-    left join of_v4 on of_v4.v4_company_id = c.v4_company_id
-  where @companies is null or c.v3_company_id in (select value from json_each(@companies))
-  order by ifnull(of_v3.findings, 0) + ifnull(of_v4.findings, 0) desc, c.v3_company_id is null, c.region, c.v3_company_id,
-    c.v4_company_id
+  from company as c left join worst on worst.row = c.rowid
+  where ${V3_COMPANY_SCOPE}
+  order by ifnull(worst.findings, 0) desc, c.v3_company_id is null, c.region, c.v3_company_id, c.v4_company_id
   limit @limit`;
 
 const COMPANY_OUTCOMES = `
-  with wanted as materialized (select rowid as row, * from company where rowid in (select value from json_each(@rows)))
-  select c.row, g.model, ${OUTCOME_SUMS}
-  from remap_group as g cross join wanted as c on c.region = g.region and c.v3_company_id = g.v3_company_id
-  where ${GROUP_SCOPE}
-  group by c.row, g.model, isChild, g.status, g.reason
-  union all
-  select c.row, g.model, ${OUTCOME_SUMS}
-  from remap_group as g cross join wanted as c on c.v4_company_id = g.v4_company_id
-  where g.v3_company_id is null and ${GROUP_SCOPE}
-  group by c.row, g.model, isChild, g.status, g.reason`;
-
-const COMPANY_EXPORTS = `
-  with wanted as materialized (select rowid as row, * from company where rowid in (select value from json_each(@rows)))
-  select c.row, e.generation, e.model, e.records, e.children, e.deleted, e.rejected
-  from exported_count as e cross join wanted as c on c.region = e.region and c.v3_company_id = e.company_id
-  where e.generation = 'v3' and ${MODEL_SCOPE}
-  union all
-  select c.row, e.generation, e.model, e.records, e.children, e.deleted, e.rejected
-  from exported_count as e cross join wanted as c on c.v4_company_id = e.company_id
-  where e.generation = 'v4' and ${MODEL_SCOPE}`;
+  with ${COMPANY_GROUPS}
+  select g.row, ${OUTCOME_SUMS}
+  from company_group as g
+  where g.row in (select value from json_each(@rows))
+  group by g.row, g.model, isChild, g.status, g.reason`;
 
 /** A V3 company that could not be paired beyond doubt. */
 export interface AmbiguousCompany {
@@ -176,20 +164,22 @@ export function readAmbiguousCompanies(db: Db, scope: Scope, limit = MAX_ROWS): 
   const sql = `
     select region, cast(v3_company_id as text) as v3CompanyId, v3_keys as v3Keys, note, count(*) over () as all_rows
     from company
-    where matched_by = 'ambiguous' and v3_company_id is not null
-      and (@companies is null or v3_company_id in (select value from json_each(@companies)))
+    where matched_by = 'ambiguous' and v3_company_id is not null and ${V3_COMPANY_SCOPE}
     order by v3_keys desc, region, company.v3_company_id
     limit @limit`;
   return readFirst(db, sql, scope, limit);
 }
 
-/** V3 records of one month by outcome, by their latest date; `month` is null if no date is readable. */
-export interface MonthCount {
-  readonly month: string | null;
-  readonly matched: number;
-  readonly unmatched: number;
-  readonly other: number;
-}
+/** V3 records of one month by outcome, by their latest date. */
+export const monthRow = z.strictObject({
+  month: z.string().describe('YYYY-MM; `before YYYY-MM` and `after YYYY-MM` add up the months beyond.'),
+  matched: count,
+  unmatched: count,
+  other: count,
+});
+
+/** `month` is null if no date is readable. */
+export type MonthCount = Omit<z.infer<typeof monthRow>, 'month'> & { readonly month: string | null };
 
 export function readMonths(db: Db, scope: Scope): MonthCount[] {
   const sql = `
@@ -197,10 +187,10 @@ export function readMonths(db: Db, scope: Scope): MonthCount[] {
       sum(iif(g.status = 'unmatched', d.count, 0)) as unmatched,
       sum(iif(g.status in ('matched', 'unmatched'), 0, d.count)) as other
     from remap_day as d join remap_group as g on g.id = d.group_id
-    where ${GROUP_SCOPE}
+    where ${REMAP_FILTER}
     group by month
     order by month`;
-  return readAll(db, sql, scopeParams(scope));
+  return readAll(db, sql, scope);
 }
 
 function isoTime(ms: string): string {
@@ -208,18 +198,18 @@ function isoTime(ms: string): string {
 }
 
 /** Records of one model and company that are older than V4's history, with their children. */
-export interface OutsideCount {
-  readonly region: string;
-  readonly v3CompanyId: string;
-  readonly v4CompanyId: string | null;
-  readonly model: string;
-  readonly records: number;
-  readonly children: number;
-  readonly earliest: string | null;
-  readonly latest: string | null;
-}
+export const fullSyncRow = z.strictObject({
+  region: z.string(),
+  v3CompanyId: id,
+  v4CompanyId: nullableId,
+  model: z.string(),
+  records: count,
+  children: count.describe('Children of these records.'),
+  earliest: time.nullable(),
+  latest: time.nullable(),
+});
 
-export function readOutside(db: Db, scope: Scope): Listing<OutsideCount> {
+export function readFullSync(db: Db, scope: Scope): Listing<z.infer<typeof fullSyncRow>> {
   const sql = `
     select g.region, cast(g.v3_company_id as text) as v3CompanyId, cast(g.v4_company_id as text) as v4CompanyId, g.model,
       sum(iif(g.path = '', g.count, 0)) as records, sum(iif(g.path = '', 0, g.count)) as children,
@@ -228,7 +218,7 @@ export function readOutside(db: Db, scope: Scope): Listing<OutsideCount> {
       left join (select group_id, min(earliest_ms) as earliest, max(latest_ms) as latest from remap_day group by group_id) as d
       on d.group_id = g.id
     where g.reason in ('outside_backfill_window', 'parent_outside_backfill_window') and g.v3_company_id is not null
-      and ${GROUP_SCOPE}
+      and ${REMAP_FILTER}
     group by g.region, g.v3_company_id, g.v4_company_id, g.model
     order by records desc, children desc, g.region, g.v3_company_id, g.v4_company_id, g.model
     limit @limit`;
@@ -236,20 +226,21 @@ export function readOutside(db: Db, scope: Scope): Listing<OutsideCount> {
 }
 
 /** The start of V4's history for a model: of the company where it is most doubtful, else of the one where it is earliest. */
-export interface WindowRow {
-  readonly model: string;
-  readonly source: 'configured' | 'inferred' | 'unknown';
-  /** Companies of the model. */
-  readonly inferred: number;
-  readonly unknown: number;
-  readonly doubtful: number;
-  readonly since: string | null;
-  readonly v4CompanyId: string;
-  /** The record that it was inferred from. */
-  readonly v4SvcId: string | null;
-  readonly platformId: string | null;
-  readonly nineTenthsSince: string | null;
-}
+export const windowRow = z.strictObject({
+  model: z.string(),
+  source: z
+    .enum(['configured', 'inferred', 'unknown'])
+    .describe('inferred: for at least one company of the model.'),
+  inferred: count.describe('Companies whose start was inferred.'),
+  unknown: count.describe('Companies whose start is unknown.'),
+  doubtful: count.describe('Companies whose start and nineTenthsSince lie far apart: set backfill.since.'),
+  since: time.nullable().describe("Start of V4's history: as configured, or of the company named here."),
+  v4CompanyId: nullableId.describe('The company with the most doubtful start, else the earliest.'),
+  v4SvcId: nullableId.describe('The V4 record that it was inferred from.'),
+  platformId: z.string().nullable(),
+  nineTenthsSince: time.nullable().describe("Nine in ten of the company's V4 records are from then on."),
+});
+export type WindowRow = z.infer<typeof windowRow>;
 
 /**
  * Of records that are spread evenly over V4's history, nine in ten are from its first tenth on. Its start is doubtful where
@@ -261,11 +252,10 @@ export function readWindows(db: Db, scope: Scope): WindowRow[] {
       select *, nine_tenths_ms - since_ms as gap, source = 'inferred' and nine_tenths_ms - since_ms >= 7 * 86400000
         and (nine_tenths_ms - since_ms) * 3 > unixepoch((select max(read_at) from stream)) * 1000 - since_ms as is_doubtful
       from backfill_window
-      where ${MODEL_SCOPE} and (@companies is null or v4_company_id in (
-        select v4_company_id from company where v3_company_id in (select value from json_each(@companies)))))
+      where ${MODEL_SCOPE} and (@companies is null or v4_company_id in (${V4_COMPANIES})))
     select model, source, inferred, unknown, doubtful, ${isoTime('since_ms')} as since,
-      cast(v4_company_id as text) as v4CompanyId, cast(v4_svc_id as text) as v4SvcId, platform_id as platformId,
-      ${isoTime('nine_tenths_ms')} as nineTenthsSince
+      iif(source = 'inferred', cast(v4_company_id as text), null) as v4CompanyId, cast(v4_svc_id as text) as v4SvcId,
+      platform_id as platformId, ${isoTime('nine_tenths_ms')} as nineTenthsSince
     from (
       select *, sum(source = 'inferred') over (partition by model) as inferred,
         sum(source = 'unknown') over (partition by model) as unknown,
@@ -276,29 +266,31 @@ export function readWindows(db: Db, scope: Scope): WindowRow[] {
       from history)
     where place = 1
     order by model`;
-  return readAll(db, sql, scopeParams(scope));
+  return readAll(db, sql, scope);
 }
 
 /** A line of the decisions file that changed nothing. */
-export interface IdleDecision
-  extends Pick<Decision, 'line' | 'model' | 'path' | 'region' | 'note' | 'until'> {
-  readonly v3_company_id: string;
-  readonly v3_svc_id: string | null;
-  readonly v4_svc_id: string | null;
-  readonly outcome: 'not_needed' | 'stale';
-  readonly why: StaleReason | null;
-}
-
-const DECISION_SCOPE = `${MODEL_SCOPE}
-  and (@companies is null or decision.v3_company_id in (select value from json_each(@companies)))`;
+export const idleDecisionRow = z.strictObject({
+  line: z.int().positive(),
+  model: z.string(),
+  path: z.string(),
+  region: z.string(),
+  v3_company_id: id,
+  v3_svc_id: nullableId,
+  v4_svc_id: nullableId,
+  note: z.string(),
+  until: z.string().nullable().describe('The day, UTC, from which it no longer holds.'),
+  outcome: z.enum(['not_needed', 'stale']),
+  why: z.enum(STALE_REASONS).nullable(),
+});
 
 /** Stale decisions first. */
-export function readIdleDecisions(db: Db, scope: Scope): Listing<IdleDecision> {
+export function readIdleDecisions(db: Db, scope: Scope): Listing<z.infer<typeof idleDecisionRow>> {
   const sql = `
     select line, model, path, region, cast(v3_company_id as text) as v3_company_id, cast(v3_svc_id as text) as v3_svc_id,
       cast(v4_svc_id as text) as v4_svc_id, note, until, outcome, why, count(*) over () as all_rows
     from decision
-    where outcome <> 'taken' and ${DECISION_SCOPE}
+    where outcome <> 'taken' and ${MODEL_SCOPE} and ${V3_COMPANY_SCOPE}
     order by outcome <> 'stale', line
     limit @limit`;
   return readFirst(db, sql, scope);
@@ -312,27 +304,36 @@ export interface DecisionCount {
 
 export function countDecisions(db: Db, scope: Scope): DecisionCount[] {
   const sql = `
-    select model, outcome, count(*) as decisions from decision where ${DECISION_SCOPE} group by 1, 2 order by 1, 2`;
-  return readAll(db, sql, scopeParams(scope));
+    select model, outcome, count(*) as decisions
+    from decision
+    where ${MODEL_SCOPE} and ${V3_COMPANY_SCOPE}
+    group by 1, 2
+    order by 1, 2`;
+  return readAll(db, sql, scope);
 }
 
-export interface ListRow {
-  readonly generation: Generation;
-  readonly region: string;
-  readonly model: string;
-  readonly companyId: string | null;
-  readonly state: StreamState;
-  readonly endReason: string | null;
-  readonly pages: number;
-  readonly records: number;
-  readonly uniqueRecords: number;
-  readonly duplicates: number;
-  readonly rejected: number;
-  readonly totalCountFirst: number | null;
-  readonly totalCountLast: number | null;
-  readonly startedAt: string | null;
-  readonly finishedAt: string | null;
-}
+const listName = {
+  generation: z.enum(['v3', 'v4']),
+  region: z.string(),
+  model: z.string(),
+  state: z.enum(STREAM_STATES),
+  endReason: z.string().nullable(),
+};
+
+export const listRow = z.strictObject({
+  ...listName,
+  companyId: nullableId,
+  pages: count,
+  records: count,
+  uniqueRecords: count,
+  duplicates: count,
+  rejected: count,
+  totalCountFirst: z.int().nullable(),
+  totalCountLast: z.int().nullable(),
+  startedAt: time.nullable(),
+  finishedAt: time.nullable(),
+});
+export type ListRow = z.infer<typeof listRow>;
 
 /** Unfinished lists first, then short, absent and complete ones. */
 export function readLists(db: Db, scope: Scope): Listing<ListRow> {
@@ -349,14 +350,15 @@ export function readLists(db: Db, scope: Scope): Listing<ListRow> {
 }
 
 /** Lists of a model and region that ended in the same way. */
-export interface ListGroup extends Pick<ListRow, 'generation' | 'region' | 'model' | 'state' | 'endReason'> {
-  readonly lists: number;
-  readonly pages: number;
-  readonly records: number;
-  readonly rejected: number;
-  /** What the service counts; null if one of the lists has no count. */
-  readonly counted: number | null;
-}
+export const listGroupRow = z.strictObject({
+  ...listName,
+  lists: count,
+  pages: count,
+  records: count,
+  rejected: count,
+  counted: z.int().nullable().describe('What the service counts; null if it did not count one of the lists.'),
+});
+export type ListGroup = z.infer<typeof listGroupRow>;
 
 export function readListGroups(db: Db, scope: Scope): ListGroup[] {
   const sql = `
@@ -367,7 +369,7 @@ export function readListGroups(db: Db, scope: Scope): ListGroup[] {
     where ${LIST_SCOPE}
     group by 1, 2, 3, 4, 5
     order by 1, 2, 3, 4, 5`;
-  return readAll(db, sql, scopeParams(scope));
+  return readAll(db, sql, scope);
 }
 
 /** When lists were read: the start of the last complete reading of each. */
@@ -387,5 +389,5 @@ export function readReadingTimes(db: Db, scope: Scope): ReadingTimes {
       ifnull(sum(generation = 'v3' and phase = 'top_up'), 0) as toppedUp
     from stream
     where ${LIST_SCOPE}`;
-  return must(readAll<ReadingTimes>(db, sql, scopeParams(scope))[0], 'reading times');
+  return must(readAll<ReadingTimes>(db, sql, scope)[0], 'reading times');
 }

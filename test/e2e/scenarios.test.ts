@@ -65,7 +65,7 @@ describe('ghosts', () => {
     const ended = await run('run', '--json', '-');
     const report = JSON.parse(ended.stdout);
     expect([ended.code, report.outcome]).toEqual([1, 'fail']);
-    expect(report.totals.byReason['unmatched/unexplained']).toBeGreaterThan(0);
+    expect(report.totals.recordsByReason['unmatched/unexplained']).toBeGreaterThan(0);
     expect(report.cannotSee.map(({ code }: { code: string }) => code)).toContain('ghosts');
     expect(differences()).toEqual([]);
   });

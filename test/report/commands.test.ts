@@ -180,7 +180,7 @@ describe('status', () => {
     await withScene(MIXED, async (test) => {
       const result = await runIn(statusCommand, ['status'], ioOf(test));
       const { next } = await test.report();
-      expect(result.json).toMatchObject({ exitCode: 0, outcome: 'fail', next, remap: { isCurrent: true } });
+      expect(result.json).toMatchObject({ exitCode: 0, outcome: 'fail', next, remap: { stale: false } });
       expect(next).not.toMatch(/svc-migrate (?:check|status|report|findings|explain)\b(?! --write)/);
       expect(textOf(result).trimEnd().replaceAll('\n', ' ')).toContain(next);
     });
@@ -194,7 +194,7 @@ describe('status', () => {
       const { json } = await runIn(statusCommand, ['status'], ioOf(test));
       expect(json).toMatchObject({
         unfinished: [{ generation: 'v3', state: 'failed', endReason: 'timeout' }],
-        remap: { isCurrent: false, changed: ['the exported data'] },
+        remap: { stale: true, changed: ['the exported data'] },
       });
     });
   });

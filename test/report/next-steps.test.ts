@@ -28,7 +28,7 @@ describe('Next', () => {
       code: 'remap_stale',
       outcome: 'incomplete',
       text: '',
-      next: 'svc-migrate remap',
+      next: 'Run `svc-migrate remap`.',
     } as const;
     const obstacles = [
       { key: 'rejected', limit: { model: null } },

@@ -52,7 +52,7 @@ async function hostileReport(): Promise<Report> {
     ...report,
     models: report.models.map((model) => ({ ...model, model: HOSTILE })),
     companies: report.companies.map((company) => ({ ...company, region: HOSTILE })),
-    blockers: [{ code: 'stream_unfinished', outcome: 'incomplete', text: HOSTILE, next: 'svc-migrate run' }],
+    blockers: [{ code: 'stream_unfinished', outcome: 'incomplete', text: HOSTILE, next: 'Run it.' }],
     completeness: report.completeness.map((list) => ({ ...list, ...HOSTILE_LIST })),
     lists: report.lists.map((group) => ({ ...group, ...HOSTILE_LIST })),
     fullSync: report.fullSync.map((row) => ({ ...row, region: HOSTILE })),

@@ -115,7 +115,7 @@ export async function withScene<T>(scene: Scene, work: (test: TestScene) => T | 
 
 function fill(db: Db, config: Config, scene: Scene): void {
   const streams = fillStreams(db, config);
-  db.exec("insert into v4_company(company_id, body, walk) values (1, '{}', 1)");
+  db.exec('insert into v4_company(company_id) values (1)');
   for (const generation of ['v3', 'v4'] as const) saveFingerprint(db, config, generation);
   for (const rows of scene.rows) fillRows(db, rows, streams);
   db.exec(`insert into company values ('default', 1, 1, 'overlap', 2, 2, 2, 2, '[]')`);
