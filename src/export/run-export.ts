@@ -28,7 +28,7 @@ import { waitSettled } from './settle.js';
 export interface ExportOptions {
   readonly db: Db;
   readonly config: Config;
-  readonly api: Pick<Api, 'fetchPage' | 'fetchRawList'>;
+  readonly api: Pick<Api, 'fetchPage'>;
   readonly generations: readonly Generation[];
   /** Walks every selected list anew, instead of continuing or updating. */
   readonly restart?: boolean;
@@ -50,9 +50,6 @@ export interface GenerationExport {
   readonly generation: Generation;
   /** Every list of the generation, including those that were not selected. */
   readonly streams: readonly StreamRow[];
-  readonly selectedLists: number;
-  /** Selected lists that were not read in full. */
-  readonly openLists: number;
   /** Why it was not read in full: an error that does not keep the other generation from being read. Null if it was. */
   readonly error: SvcError | null;
 }
@@ -79,7 +76,7 @@ export async function runExport(options: ExportOptions): Promise<ExportSummary> 
     } catch (error) {
       onProgress({ kind: 'end', how: 'failed' });
       if (!concernsOne(error)) throw error;
-      return { ...countLists(options.db, generation, []), error };
+      return { generation, streams: listStreams(options.db, generation), error };
     }
   });
   inTransaction(options, () => dropUnusedPages(options.db));
@@ -117,42 +114,26 @@ function concernsOne(error: unknown): error is SvcError {
 }
 
 async function exportGeneration(generation: Generation, options: ExportOptions): Promise<GenerationExport> {
-  const {
-    db,
-    config,
-    clock,
-    wait = null,
-    restart = false,
-    models = [],
-    companies = [],
-    onProgress,
-  } = options;
+  const { db, config, clock, wait = null, onProgress } = options;
+  const { restart = false, models = [], companies = [] } = options;
+  const isV4 = generation === 'v4';
   const saver = createSaver({ db, config, rules: READING_RULES[generation], clock });
-  const settledCounts =
-    generation === 'v4' && wait !== null ? await waitForBackfill({ ...options, wait }) : null;
+  const settledCounts = isV4 && wait !== null ? await waitForBackfill({ ...options, wait }) : null;
   onProgress({ kind: 'stage', name: `export ${generation}` });
-  const mayBeEmpty = options.generations.length > 1;
   const selection: ExportSelection = {
-    db,
-    config,
-    generation,
-    clock,
-    restart,
-    models,
-    companies: generation === 'v4' ? selectV4Companies(options, companies) : companies,
-    mayBeEmpty,
-    settledCounts,
+    ...{ db, config, generation, clock, restart, models, settledCounts },
+    companies: isV4 ? selectV4Companies(options, companies) : companies,
+    mayBeEmpty: options.generations.length > 1,
   };
   const continued = inTransaction(options, () => openExport(selection, saver));
-  const listing = generation === 'v4' ? await readCompanies(selection, continued, saver, options) : null;
-  if (listing?.error) return { ...countLists(db, generation, [listing.row]), error: listing.error };
-  const planned = generation === 'v3' ? planV3(config) : planV4(config, listV4Companies(db));
+  const listing = isV4 ? await readCompanies(selection, continued, saver, options) : null;
+  if (listing?.error) return { generation, streams: listStreams(db, generation), error: listing.error };
+  const planned = isV4 ? planV4(config, listV4Companies(db)) : planV3(config);
   const begun = inTransaction(options, () => beginLists(selection, planned, continued, saver));
   if (continued) onProgress(describeResume(begun));
   onProgress({ kind: 'step', name: 'lists', done: 0, total: begun.selected.length });
   const readings = await readLists(begun.rows, generation, saver, options);
-  if (generation === 'v3') warnOfAbsent(readings, onProgress);
-  return summarise(options, generation, begun.selected, readings);
+  return summarise(listStreams(db, generation), generation, begun.selected, readings);
 }
 
 /**
@@ -177,13 +158,9 @@ async function waitForBackfill(
   const { config, api, wait, clock, signal, onProgress } = options;
   onProgress({ kind: 'stage', name: 'backfill' });
   const sleep = options.sleep ?? ((ms: number) => setTimeout(ms, undefined, { signal }));
-  const work = waitSettled({ config, api, ...wait, clock, sleep, onProgress });
-  const counts = await orAborted(signal, work);
-  onProgress({
-    kind: 'note',
-    level: 'info',
-    text: `The backfill has settled in ${countOf(counts.size, 'list')}.`,
-  });
+  const counts = await orAborted(signal, waitSettled({ config, api, ...wait, clock, sleep, onProgress }));
+  const text = `The backfill has settled in ${countOf(counts.size, 'list')}.`;
+  onProgress({ kind: 'note', level: 'info', text });
   return counts;
 }
 
@@ -236,61 +213,33 @@ function describeResume({ rows, selected }: ReturnType<typeof beginLists>): Para
   const open = new Set(rows.map(({ id }) => id));
   const ended = selected.filter(({ id }) => !open.has(id));
   const count = (read: readonly StreamRow[]) => read.reduce((sum, row) => sum + row.uniqueRecords, 0);
-  return {
-    kind: 'resume',
-    endedLists: ended.length,
-    endedRecords: count(ended),
-    openRecords: count(rows),
-  };
-}
-
-function warnOfAbsent(readings: readonly StreamReading[], onProgress: OnProgress): void {
-  const absent = readings.map(({ row }) => row).filter(({ state }) => state === 'absent');
-  for (const region of new Set(absent.map((row) => row.region))) {
-    const names = absent.filter((row) => row.region === region).map(({ route }) => route);
-    const text = `V3 has no ${names.length === 1 ? 'list' : 'lists'} ${names.join(', ')} in region ${region} (404).`;
-    onProgress({ kind: 'note', level: 'warning', text });
-  }
+  const [endedRecords, openRecords] = [count(ended), count(rows)];
+  return { kind: 'resume', endedLists: ended.length, endedRecords, openRecords };
 }
 
 function summarise(
-  { db }: ExportOptions,
+  streams: readonly StreamRow[],
   generation: Generation,
   selected: readonly StreamRow[],
   readings: readonly StreamReading[],
 ): GenerationExport {
-  const counted = countLists(db, generation, selected);
-  const { streams, selectedLists, openLists } = counted;
   const name = generation.toUpperCase();
   const lists = streams.filter((row) => !isCompanyList(row) && row.startedAt !== null);
   if (lists.length > 0 && lists.every(({ state }) => state === 'absent')) {
     const text = `${name} has none of the configured lists: it answered 404 to all of them.`;
     const hint = 'Check the addresses and the model names; `svc-migrate doctor` tries near names.';
-    return { ...counted, error: new SvcError('config', text, { hint }) };
+    return { generation, streams, error: new SvcError('config', text, { hint }) };
   }
-  if (openLists === 0) return { ...counted, error: null };
+  const ids = new Set(selected.map(({ id }) => id));
+  const open = streams.filter((row) => ids.has(row.id) && isUnfinished(row));
+  if (open.length === 0) return { generation, streams, error: null };
   const errors = readings.flatMap(({ error }) => error ?? []);
   // Another run may mend errors of other codes.
-  const first = errors.find(({ code }) => code !== 'http_status') ?? errors[0] ?? null;
-  const why = first === null ? '' : ` First: ${first.message}`;
-  const text = `${openLists} of ${countOf(selectedLists, `${name} list`)} could not be read to the end.${why}`;
-  const error = new SvcError('incomplete', text, {
-    hint: first?.hint,
-    facts: first?.facts,
-    cause: first ?? undefined,
-  });
-  return { ...counted, error };
-}
-
-function countLists(
-  db: Db,
-  generation: Generation,
-  selected: readonly StreamRow[],
-): Omit<GenerationExport, 'error'> {
-  const streams = listStreams(db, generation);
-  const ids = new Set(selected.map(({ id }) => id));
-  const open = streams.filter((stream) => ids.has(stream.id) && isUnfinished(stream));
-  return { generation, streams, selectedLists: ids.size, openLists: open.length };
+  const first = errors.find(({ code }) => code !== 'http_status') ?? errors[0];
+  const why = first === undefined ? '' : ` First: ${first.message}`;
+  const text = `${open.length} of ${countOf(ids.size, `${name} list`)} could not be read to the end.${why}`;
+  const { hint, facts } = first ?? {};
+  return { generation, streams, error: new SvcError('incomplete', text, { hint, facts, cause: first }) };
 }
 
 function inTransaction<T>({ db, config }: ExportOptions, work: () => T): T {
