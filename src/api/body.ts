@@ -17,7 +17,7 @@ export function packBody({ decoded, gzip }: AnswerBody): Pick<ListPage, 'body' |
 
 /** The text of a stored body. @throws SvcError `bad_response` if it is not UTF-8 */
 export function decodeBody(body: Uint8Array, encoding: string): string {
-  return textOf(encoding === 'gzip' ? gunzipSync(body) : brotliDecompressSync(body));
+  return decodeText(encoding === 'gzip' ? gunzipSync(body) : brotliDecompressSync(body));
 }
 
 /**
@@ -25,7 +25,7 @@ export function decodeBody(body: Uint8Array, encoding: string): string {
  *
  * @throws SvcError `bad_response` if it is not UTF-8: replaced bytes could make two keys one
  */
-export function textOf(bytes: Uint8Array): string {
+export function decodeText(bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (isAscii(buffer)) return buffer.toString('latin1');
   if (!isUtf8(buffer)) throw new SvcError('bad_response', 'The answer is not a page: the body is not UTF-8.');

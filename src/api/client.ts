@@ -5,8 +5,9 @@ import type { Config } from '../config/config.js';
 import { type Clock, type ListPage, type OnProgress, REFUSED_STATUSES, type StreamKey } from '../domain.js';
 import { isNotFound, SvcError } from '../errors.js';
 import { must } from '../text/at.js';
-import { assertParsable, packBody, textOf } from './body.js';
+import { assertParsable, decodeText, packBody } from './body.js';
 import { parseCompanyPage } from './company-list.js';
+import { scrubber } from './failures.js';
 import { buildHosts, type Host, type Sleep, sleepForReal, steadyClock } from './hosts.js';
 import { createDispatcher } from './http.js';
 import { pageFormat, parsePage } from './pages.js';
@@ -21,7 +22,6 @@ import {
   type RecordRequest,
 } from './queries.js';
 import { type RequestOptions, requestParsed } from './retry.js';
-import { scrubber } from './scrub.js';
 import { parseRecord, type RecordMembers } from './single-record.js';
 
 export interface ApiOptions {
@@ -65,15 +65,15 @@ export function createApi(options: ApiOptions): Api {
     const host = hosts.find((each) => each.generation === generation && each.endpoint.region === region);
     return must(host, `host of region ${region}`);
   };
-  const fetchList = (request: Pick<ListRequest, 'stream' | 'pair'>, query: ApiQuery) =>
-    fetchParsedList(request, hostFor(request.stream), query, config, settings);
   const fetchPage = (request: ListRequest, asksDeleted: boolean) => {
-    const { pageSize } = hostFor(request.stream).endpoint;
-    return fetchList(request, buildList(request, pageSize, config.fieldPrefix, asksDeleted));
+    const host = hostFor(request.stream);
+    const query = buildList(request, host.endpoint.pageSize, config.fieldPrefix, asksDeleted);
+    return fetchList(request, host, query, config, settings);
   };
   return {
     fetchPage: withDeletedFallback(config, fetchPage, onProgress),
-    fetchRawList: (request) => fetchList(request, buildRawList(request)),
+    fetchRawList: (request) =>
+      fetchList(request, hostFor(request.stream), buildRawList(request), config, settings),
     fetchRecord: (request) =>
       fetchRecord(request, config, hostFor({ generation: 'v4', region: '' }), settings),
     clockOffsets: () =>
@@ -99,26 +99,22 @@ function buildRequestOptions(options: ApiOptions, dispatcher: Dispatcher): Reque
   };
 }
 
-function fetchParsedList(
+function fetchList(
   { stream, pair }: Pick<ListRequest, 'stream' | 'pair'>,
   host: Host,
   query: ApiQuery,
   config: Config,
   settings: RequestOptions,
 ): Promise<ListPage> {
-  const { companyId } = stream;
+  const { generation, companyId } = stream;
   const url = buildUrl(host.endpoint.baseUrl, query);
+  const parse = (text: string) =>
+    pair === null
+      ? parseCompanyPage(text, { ...config, ...config.v4 })
+      : parsePage(text, pageFormat(config, generation, pair), companyId);
   return requestParsed(
     { host, url, model: pair?.v3 ?? null, companyId },
-    (body, servedMs) => {
-      assertParsable(body.decoded, config.http.maxBodyBytes);
-      const text = textOf(body.decoded);
-      const page =
-        pair === null
-          ? parseCompanyPage(text, { ...config, ...config.v4 })
-          : parsePage(text, pageFormat(config, stream.generation, pair), companyId);
-      return { ...page, servedMs, ...packBody(body) };
-    },
+    (body, servedMs) => ({ ...parse(textOf(body.decoded, config)), servedMs, ...packBody(body) }),
     settings,
   );
 }
@@ -136,16 +132,18 @@ async function fetchRecord(
   try {
     return await requestParsed(
       { host, url, model: pair.v3, companyId },
-      ({ decoded }) => {
-        assertParsable(decoded, config.http.maxBodyBytes);
-        return parseRecord(textOf(decoded), format, companyId, svcId);
-      },
+      ({ decoded }) => parseRecord(textOf(decoded, config), format, companyId, svcId),
       settings,
     );
   } catch (error) {
     if (isNotFound(error)) return null;
     throw error;
   }
+}
+
+function textOf(body: Uint8Array, { http }: Config): string {
+  assertParsable(body, http.maxBodyBytes);
+  return decodeText(body);
 }
 
 const DELETED_REFUSED =

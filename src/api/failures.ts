@@ -3,7 +3,6 @@ import { type ErrorCode, SvcError } from '../errors.js';
 import { toUrl } from '../text/addresses.js';
 import type { Host } from './hosts.js';
 import type { AttemptOutcome } from './http.js';
-import type { Scrub } from './scrub.js';
 
 export interface RequestTarget {
   readonly host: Host;
@@ -108,27 +107,23 @@ const COMPANIES_HINT =
   'Name the company ids in `v4.companies`, or the field with the id in `v4.companyIdField`.';
 const BAD_ANSWER_HINT = `Nothing of this answer was stored. Check that baseUrl is the address of the API. ${AGAIN}`;
 
-function adviseOn(code: ErrorCode, outcome: AttemptOutcome, target: RequestTarget): string {
-  switch (code) {
-    case 'auth':
-      return `Check the key from ${target.host.endpoint.keySource}. Some proxies, nginx by default, drop headers with an underscore, so \`api_key\` may never arrive.`;
-    case 'redirect':
-      return 'Set baseUrl to the address that it redirects to, if you trust that address with the key.';
-    case 'timeout':
-      return `${AGAIN} If the error persists, use a smaller pageSize or a longer http.timeoutMs.`;
-    case 'body_too_large':
-      return `Use a smaller pageSize, or allow more with http.maxBodyMiB. ${AGAIN}`;
-    case 'unavailable':
-      return `${AGAIN} If the error persists, send the request_id to the operator of the service.`;
-    case 'http_status':
-      return 'Check baseUrl and the model names in the configuration, with `svc-migrate doctor`. Retrying does not help.';
-    default:
-      if (outcome.kind === 'failure' && outcome.detail === 'ERR_SSL_WRONG_VERSION_NUMBER')
-        return 'The service answers without TLS there: check the port of baseUrl, and whether it begins with http:// or https://.';
-      return outcome.kind === 'failure' && outcome.failure === 'tls'
-        ? 'The certificate must be valid on this machine; NODE_EXTRA_CA_CERTS adds a certificate authority.'
-        : `Check baseUrl and the network. ${AGAIN}`;
-  }
+const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
+  redirect: 'Set baseUrl to the address that it redirects to, if you trust that address with the key.',
+  timeout: `${AGAIN} If the error persists, use a smaller pageSize or a longer http.timeoutMs.`,
+  body_too_large: `Use a smaller pageSize, or allow more with http.maxBodyMiB. ${AGAIN}`,
+  unavailable: `${AGAIN} If the error persists, send the request_id to the operator of the service.`,
+  http_status:
+    'Check baseUrl and the model names in the configuration, with `svc-migrate doctor`. Retrying does not help.',
+};
+
+function adviseOn(code: ErrorCode, outcome: AttemptOutcome, { host }: RequestTarget): string {
+  if (code === 'auth')
+    return `Check the key from ${host.endpoint.keySource}. Some proxies, nginx by default, drop headers with an underscore, so \`api_key\` may never arrive.`;
+  if (outcome.kind === 'failure' && outcome.detail === 'ERR_SSL_WRONG_VERSION_NUMBER')
+    return 'The service answers without TLS there: check the port of baseUrl, and whether it begins with http:// or https://.';
+  if (outcome.kind === 'failure' && outcome.failure === 'tls')
+    return 'The certificate must be valid on this machine; NODE_EXTRA_CA_CERTS adds a certificate authority.';
+  return HINTS[code] ?? `Check baseUrl and the network. ${AGAIN}`;
 }
 
 function factsOf(outcome: AttemptOutcome, target: RequestTarget, attempts: number, scrub: Scrub) {
@@ -171,4 +166,65 @@ function quote(body: string, scrub: Scrub): string | undefined {
   const said = page ? (/<title>([^<]*)/i.exec(body)?.[1] ?? '') : body;
   const text = scrub(said.replace(/\s+/g, ' ')).trim();
   return text === '' ? undefined : text.slice(0, MAX_QUOTE_CHARS);
+}
+
+// Keys -----------------------------------------------------------------------------------------
+
+const HIDDEN = '[key]';
+/** Control, format and private-use characters and lone surrogates could control a terminal or hide a key. */
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]+/gu;
+
+/** Replaces the keys in a text, also escaped or encoded ones, and removes unsafe characters. */
+export type Scrub = (text: string) => string;
+
+export function scrubber(keys: readonly string[]): Scrub {
+  const patterns = [...new Set(keys)]
+    .filter((key) => key !== '')
+    // Longer keys first: they may contain shorter ones.
+    .sort((a, b) => b.length - a.length)
+    .flatMap((key) => [spellingsOf(key), ...encodings(key).map(escapeRegExp)]);
+  const pattern = new RegExp(patterns.join('|'), 'giu');
+  return (text) => {
+    const plain = text.replace(UNSAFE, '');
+    return patterns.length === 0 ? plain : plain.replace(pattern, HIDDEN);
+  };
+}
+
+/** Pattern of a key in which each character may be plain or escaped, as in JSON, URLs and HTML. */
+function spellingsOf(key: string): string {
+  return [...key].map(spellingsOfCharacter).join('');
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': 'amp',
+  '<': 'lt',
+  '>': 'gt',
+  '"': 'quot',
+  "'": 'apos',
+};
+
+function spellingsOfCharacter(character: string): string {
+  const code = character.charCodeAt(0);
+  const hex = code.toString(16);
+  const spellings = [
+    `%${hex.padStart(2, '0')}`,
+    encodeURIComponent(character),
+    `\\u${hex.padStart(4, '0')}`,
+    `\\${character}`,
+    `&#${code};`,
+    `&#x${hex};`,
+    ...(character in ENTITIES ? [`&${ENTITIES[character]};`] : []),
+    character,
+  ];
+  return `(?:${[...new Set(spellings)].map(escapeRegExp).join('|')})`;
+}
+
+function encodings(key: string): readonly string[] {
+  const bytes = Buffer.from(key, 'utf8');
+  const base64 = bytes.toString('base64');
+  return [base64, base64.replaceAll('=', ''), bytes.toString('base64url'), bytes.toString('hex')];
+}
+
+function escapeRegExp(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 }

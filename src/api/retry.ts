@@ -1,9 +1,8 @@
 import type { Clock, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { buildBadAnswer, buildFailure, faultOf, type RequestTarget } from './failures.js';
+import { buildBadAnswer, buildFailure, faultOf, type RequestTarget, type Scrub } from './failures.js';
 import type { Sleep } from './hosts.js';
 import { type AnswerBody, type AttemptOutcome, fetchOnce, type TransportOptions } from './http.js';
-import type { Scrub } from './scrub.js';
 
 export interface RequestOptions {
   readonly transport: TransportOptions;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { assertParsable, textOf } from '../../src/api/body.js';
+import { assertParsable, decodeText } from '../../src/api/body.js';
 import { parsePage } from '../../src/api/pages.js';
 import { findRecordInPage } from '../../src/api/single-record.js';
 import type { Generation, RejectedObject } from '../../src/domain.js';
@@ -10,6 +10,7 @@ const FORMAT = {
   fieldPrefix: 'svc_',
   children: ['line_items'],
   dateFields: ['posted_date', 'created_at', 'updated_at'],
+  keepsFacts: false,
 };
 const V3 = { ...FORMAT, generation: 'v3' } as const;
 const parseV3 = (text: string, company: bigint | null) => parsePage(text, V3, company);
@@ -40,6 +41,7 @@ describe('an object of a page', () => {
         latestFrom: 'platform',
         createdMs: Date.parse('2025-02-01T00:00:00Z'),
         children: [{ path: 'line_items', svcId: 8, platformId: 'c', platformUniqueId: null, deleted: false }],
+        facts: null,
       },
     ]);
   });
@@ -202,8 +204,8 @@ describe('an envelope', () => {
   });
 
   it('is UTF-8', () => {
-    expect(textOf(Buffer.from('é'))).toBe('é');
-    expect(codeOf(() => textOf(Buffer.from([0x22, 0xff, 0x22])))).toBe('bad_response');
+    expect(decodeText(Buffer.from('é'))).toBe('é');
+    expect(codeOf(() => decodeText(Buffer.from([0x22, 0xff, 0x22])))).toBe('bad_response');
   });
 });
 

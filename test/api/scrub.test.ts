@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { scrubber } from '../../src/api/scrub.js';
+import { scrubber } from '../../src/api/failures.js';
 import { campaignSize } from '../support/campaign.js';
 
 const KEY = 'sk_live/+a"b&c<d>=42';
