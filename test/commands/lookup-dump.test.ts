@@ -13,7 +13,7 @@ import { serveFile } from '../support/serve-http.js';
 
 const MODEL = 'accounting/invoices';
 
-const { at, cwd, run } = await openProject({ seed: 2, scenario: 'ugly', scale: 300 });
+const { at, cwd, run } = await openProject({ seed: 2, scenario: 'ugly', scale: 200 });
 let rows: readonly RemapCells[];
 /** A record with another id in V4, whose id is in no other row of its model. */
 let pair: RemapCells;

@@ -25,7 +25,7 @@ describe('company ids that were swapped', () => {
     let swapped = 0;
     const seeds = campaignCases([11, 12], 1);
     for (const seed of seeds) {
-      const sandbox = await openSandbox({ seed, scale: 300, idsSurvive: false });
+      const sandbox = await openSandbox({ seed, scale: 200, idsSurvive: false });
       const { cwd, run, differences } = open(sandbox);
       expect([(await run('run')).code, differences()]).toEqual([0, []]);
       swapped += readCells(
@@ -39,9 +39,9 @@ describe('company ids that were swapped', () => {
 
 describe('a backfill that goes on', () => {
   it('is waited for, and is then as the truth has it', async () => {
-    const sandbox = await openSandbox({ seed: 4, scale: 300, backfillSeconds: 2 });
+    const sandbox = await openSandbox({ seed: 4, scale: 200, backfillSeconds: 1 });
     const { run, differences } = open(sandbox);
-    const ended = await run('run', '--wait', '--settle', '3s', '--wait-timeout', '1m');
+    const ended = await run('run', '--wait', '--settle', '2s', '--wait-timeout', '1m');
     expect([ended.code, ended.stderr, differences()]).toEqual([0, expect.anything(), []]);
     const { stdout } = await run('report', '--json', '-');
     expect(JSON.parse(stdout).fullSync.length).toBeGreaterThan(5);
@@ -49,7 +49,7 @@ describe('a backfill that goes on', () => {
 
   it('is red while data are missing, and green once they came', async () => {
     let nowMs = 0;
-    const sandbox = await openSandbox({ seed: 2, scale: 300, backfillSeconds: 100, clock: () => nowMs });
+    const sandbox = await openSandbox({ seed: 2, scale: 200, backfillSeconds: 100, clock: () => nowMs });
     nowMs = 96_000;
     const { run, differences } = open(sandbox);
     expect((await run('run')).code).toBe(1);
@@ -60,7 +60,7 @@ describe('a backfill that goes on', () => {
 
 describe('ghosts', () => {
   it('are mapped to nothing, and every report says that they cannot be seen', async () => {
-    const sandbox = await openSandbox({ seed: 6, scenario: 'ugly', scale: 300 });
+    const sandbox = await openSandbox({ seed: 6, scenario: 'ugly', scale: 200 });
     const { run, differences } = open(sandbox);
     const ended = await run('run', '--json', '-');
     const report = JSON.parse(ended.stdout);
@@ -80,7 +80,7 @@ describe('a service that asks for a wait of three thousand years', () => {
   });
 
   it('ends the run, which names the wait, and blocks no later one', async () => {
-    sandbox = await openSandbox({ seed: 4, scale: 100 });
+    sandbox = await openSandbox({ seed: 4, scale: 60, companies: 2 });
     const config = JSON.stringify(sandbox.config()).replaceAll(sandbox.v4, service.origin);
     const at = { cwd: makeFolder(JSON.parse(config)), env: keysOf(sandbox.apiKey) };
     const { code, stderr } = await runCli(['export', '--quiet'], at);

@@ -66,7 +66,8 @@ describe.each(KILLED)('an export of %s that is killed (into older data: %s)', (g
     async (place) => {
       const { pages, contents } = await undisturbed(await prepared(generation, isAnew), generation);
       const all = [...Array(pages[place]).keys()];
-      const tried = campaignSize({ small: [Math.floor(all.length / 2)], full: all });
+      // The second half of the pages are those of sweeps.
+      const tried = campaignSize({ small: [Math.floor(all.length / 4)], full: all });
       let kills = 0;
       for (const page of tried) {
         const b = await prepared(generation, isAnew);
@@ -75,7 +76,7 @@ describe.each(KILLED)('an export of %s that is killed (into older data: %s)', (g
         expect(contentsOf(b)).toEqual(contents);
       }
       // Pages of a sweep hold no record that could kill while it is saved.
-      if (place === 'saved') expect(kills).toBe(tried.length);
+      expect(kills).toBeGreaterThanOrEqual(place === 'saved' ? tried.length : Math.ceil(tried.length / 4));
       process.stdout.write(`${generation}: killed at ${kills} of ${pages[place]} pages (${place})\n`);
     },
   );

@@ -17,7 +17,8 @@ import { type Ended, keysOf, runAnywhere } from '../support/run-cli.js';
 import { serveFile } from '../support/serve-http.js';
 import { TRANSPORT_FAULTS } from '../support/transport-faults.js';
 
-const ATTEMPTS = campaignSize({ small: 2, full: 3 });
+/** More than two: to strike once is not to strike until the last attempt. */
+const ATTEMPTS = 3;
 const MODEL = 'accounting/bill_credit_notes';
 const POSITIONS: readonly Position[] = ['first', 'middle', 'last'];
 const PERSISTENCES: readonly Persistence[] = ['once', 'until the last attempt', 'for ever'];
@@ -138,15 +139,19 @@ interface Combination {
   readonly persistence: Persistence;
 }
 
-/** Each persistence at one position, another one for each kind. */
+/**
+ * Each persistence at one position, another one for each kind. A kind that ends strikes once in one generation, and until
+ * the last attempt in the other.
+ */
 function combinationsOf(kinds: readonly FaultKind[]): Combination[] {
   return kinds.flatMap((kind, index) =>
     (['v3', 'v4'] as const)
       .filter((generation) => (kind.only ?? generation) === generation)
-      .flatMap((generation) =>
+      .flatMap((generation, side) =>
         PERSISTENCES.flatMap((persistence, turn) =>
           POSITIONS.filter((_, place) => place === (index + turn) % POSITIONS.length)
             .filter((position) => position !== 'first' || kind.notFirst !== true)
+            .filter(() => kind.only !== undefined || turn !== (index + side) % 2)
             .map((position) => ({ kind, generation, position, persistence })),
         ),
       ),
@@ -254,17 +259,17 @@ describe('a fault on any page, once, until the last attempt or for ever, ends in
     tryAll(
       'transport',
       TRANSPORT_FAULTS.filter((kind) => !isSlow(kind)),
-      12,
+      9,
       8,
     ));
-  it('in time', () => tryAll('time', TRANSPORT_FAULTS.filter(isSlow), 4, 12));
+  it('in time', () => tryAll('time', TRANSPORT_FAULTS.filter(isSlow), 3, 12));
   it('in status, headers and body', () =>
-    tryAll('answers', answerFaults({ origin: elsewhere.origin }), 24, 12));
-  it('in paging', () => tryAll('paging', pagingFaults(elsewhere.origin), 12, 8));
+    tryAll('answers', answerFaults({ origin: elsewhere.origin }), 15, 12));
+  it('in paging', () => tryAll('paging', pagingFaults(elsewhere.origin), 8, 8));
   it('in the list of companies', async () => {
     const faults = campaignCases(
       TRANSPORT_FAULTS.filter((kind) => !isSlow(kind)),
-      4,
+      2,
     );
     const wrong = await tryEach(
       faults.map((kind, index) => {
@@ -277,7 +282,7 @@ describe('a fault on any page, once, until the last attempt or for ever, ends in
     expect(wrong).toEqual([]);
   });
   it('without a request to any other place', () => {
-    expect(tried).toBeGreaterThanOrEqual(campaignSize({ small: 50, full: 600 }));
+    expect(tried).toBeGreaterThanOrEqual(campaignSize({ small: 30, full: 400 }));
     expect(askedElsewhere).toBe(0);
   });
 });

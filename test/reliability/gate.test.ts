@@ -14,7 +14,7 @@ import { keysOf, makeFolder, runCli } from '../support/run-cli.js';
 type Settings = Readonly<Record<string, unknown>>;
 
 describe('check judges only what is complete, current and of this configuration', async () => {
-  const { sandbox, cwd, run } = await openProject({ seed: 3, scale: 200 });
+  const { sandbox, cwd, run } = await openProject({ seed: 3, scale: 100, companies: 2 });
   const base = sandbox.config();
   const configure = (settings: Settings) =>
     writeFileSync(join(cwd, 'svc-migrate.config.json'), JSON.stringify({ ...base, ...settings }));
@@ -99,14 +99,14 @@ describe('run ends with the code of what it met', () => {
     ['a count that is too high', { defects: { totalCount: 1_000_000 } }, 1, {}],
   ];
   it.each(CASES)('%s', async (_, options, code, settings) => {
-    const sandbox = await openSandbox({ seed: 5, ...options });
+    const sandbox = await openSandbox({ seed: 5, scale: 100, companies: 2, ...options });
     const cwd = makeFolder({ ...sandbox.config(), ...settings });
     const ended = await runCli(['run', '--quiet', '--json', '-'], { cwd, env: keysOf(sandbox.apiKey) });
     expect([ended.code, JSON.parse(ended.stdout).exitCode], ended.stderr).toEqual([code, code]);
   });
 
   it('a refused key', async () => {
-    const sandbox = await openSandbox({ seed: 5 });
+    const sandbox = await openSandbox({ seed: 5, scale: 60 });
     const cwd = makeFolder(sandbox.config());
     const ended = await runCli(['run', '--json', '-'], { cwd, env: keysOf('wrong') });
     expect([ended.code, JSON.parse(ended.stdout).code]).toEqual([3, 'auth']);

@@ -38,7 +38,7 @@ let harmless: Job;
 let cleanBytes = 0;
 
 beforeAll(async () => {
-  hostile = await openJob(await openHostileScene(campaignCases(HOSTILE_VALUES, 60)));
+  hostile = await openJob(await openHostileScene(campaignCases(HOSTILE_VALUES, 40)));
   harmless = await openJob(await openHostileScene(hostile.scene.values.map((_, at) => `harmless ${at}`)));
 });
 afterAll(async () => {
@@ -159,7 +159,7 @@ describe('hostile texts cannot leave their place', () => {
       ['dump', '--format', 'ndjson'],
       ['findings', '--write-decisions', 'draft.csv'],
     ];
-    for (const args of [...campaignCases(commands, 6), ['export', 'v3', '--verbose'], ['remap']]) {
+    for (const args of [...campaignCases(commands, 4), ['export', 'v3', '--verbose'], ['remap']]) {
       const { code, stdout } = await hostile.run(...args);
       expect([0, 1], args.join(' ')).toContain(code);
       expectClean(stdout);
@@ -167,7 +167,7 @@ describe('hostile texts cannot leave their place', () => {
   });
 
   it('in what explain prints of every record, and its JSON is exact', async () => {
-    const pairs = campaignCases(hostile.scene.pairs, 12);
+    const pairs = campaignCases(hostile.scene.pairs, 6);
     for (const { value, v3Id } of pairs) {
       const ended = await hostile.run('explain', 'accounting/invoices', String(v3Id));
       expect(ended.code).toBe(0);

@@ -13,7 +13,7 @@ import { keysOf, runAnywhere } from '../support/run-cli.js';
 
 /** The soak takes other seeds. */
 const FIRST = campaignSize({ small: 1, soak: 1001 });
-const SEEDS = campaignSize({ small: 4, full: 60, soak: 3000 });
+const SEEDS = campaignSize({ small: 2, full: 60, soak: 3000 });
 const MODELS = [
   'accounting/invoices',
   'accounting/bill_credit_notes',

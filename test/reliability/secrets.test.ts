@@ -116,10 +116,10 @@ describe('a key that the service echoes in headers, request ids and errors is in
     [
       'while requests fail once and then succeed',
       'fails once',
-      campaignSize({ small: [RUN, ...campaignCases(OTHERS, 6)], full: COMMANDS }),
+      campaignSize({ small: [RUN, ...campaignCases(OTHERS, 4)], full: COMMANDS }),
     ],
-    ['while every request is refused', 'refuses', campaignCases(NETWORK, 3)],
-    ['while every answer is an error with status 200', 'breaks', campaignCases(NETWORK, 3)],
+    ['while every request is refused', 'refuses', campaignCases(NETWORK, 2)],
+    ['while every answer is an error with status 200', 'breaks', campaignCases(NETWORK, 2)],
   ] as const)('%s', async (_, next, commands) => {
     mood = next;
     await runAll(commands);

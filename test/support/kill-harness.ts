@@ -10,7 +10,7 @@ import { campaignSize } from './campaign.js';
 import { makeFastFolder } from './fast-folder.js';
 import { type Exchange, type FaultServer, send, startFaultServer } from './fault-server.js';
 import { recordSandbox } from './recordings.js';
-import { keysOf } from './run-cli.js';
+import { keysOf, runCli } from './run-cli.js';
 import { spawnCli } from './spawn-cli.js';
 
 const DATABASE = 'svc-migrate.db';
@@ -48,7 +48,7 @@ export interface KillJob {
   readonly tally: Tally;
   /** Runs a command; returns whether it was killed before it ended. */
   kill(args: readonly string[], moment: Moment): Promise<boolean>;
-  /** Runs a command to its end. @throws Error if it fails */
+  /** Runs a command to its end, in this process. @throws Error if it fails */
   finish(args: readonly string[]): Promise<void>;
   /** The rows of the remap, and the states of the lists. */
   contents(): string;
@@ -103,7 +103,7 @@ async function startJob(sandbox: Sandbox): Promise<KillJob & { readonly server: 
       return true;
     },
     finish: async (args) => {
-      const { code, stderr } = await spawnCli(args, at);
+      const { code, stderr } = await runCli(args, at);
       if (code !== 0) throw new Error(`exit ${code}: ${stderr}`);
     },
     contents: () => contentsOf(folder),
