@@ -12,7 +12,7 @@ export const doctorCommand: DefineCommand = (run) =>
     .action((_options, command) =>
       run(command, ['json'], async (io) => {
         const { diagnose } = await import('../inspect/doctor.js');
-        const { renderDiagnosis } = await import('../inspect/render-diagnosis.js');
+        const { renderDiagnosis } = await import('../inspect/finding.js');
         io.onProgress({ kind: 'stage', name: 'doctor' });
         const diagnosis = await diagnose(io);
         return {

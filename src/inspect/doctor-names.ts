@@ -1,6 +1,6 @@
 import type { Generation, ModelPair } from '../domain.js';
 import { isNotFound, SvcError } from '../errors.js';
-import { type Finding, note, ok, problem, warning } from './finding.js';
+import { type Finding, ok, problem, warning } from './finding.js';
 import { askList, type RemoteFacts, type SampledList } from './sample-lists.js';
 
 const IMPOSSIBLE_MODEL = 'svc_migrate_no_such_model';
@@ -22,9 +22,6 @@ export async function* checkNames(facts: RemoteFacts): AsyncGenerator<Finding> {
   const answering = inV4.filter((pair) =>
     listsOf(pair, 'v4').some(({ answer }) => !(answer instanceof SvcError)),
   );
-  if (answering.length > 0) {
-    yield ok('models_answer', `V4 answers to ${answering.map(({ v4 }) => `"${v4}"`).join(', ')}.`);
-  }
   const nearNames = new Map<string, readonly string[]>();
   const unused: ModelPair[] = [];
   for (const pair of inV4.filter((missing) => isAbsent(missing, 'v4'))) {
@@ -34,13 +31,15 @@ export async function* checkNames(facts: RemoteFacts): AsyncGenerator<Finding> {
     else yield describeMissing(pair, names);
   }
   const used = models.filter((pair) => !unused.includes(pair));
-  const proposal = proposeNames(used, nearNames);
-  const isConfirmed = answering.some(({ v4Guessed }) => v4Guessed);
-  const isOther = unused.length > 0 || used.some(({ v4 }, index) => proposal[index]?.v4 !== v4);
-  if (used.length === 0 || !(isConfirmed || isOther)) return;
+  const value = proposeNames(used, nearNames);
+  const isOther = unused.length > 0 || used.some(({ v4 }, index) => value[index]?.v4 !== v4);
+  const isNews = used.length > 0 && (isOther || answering.some(({ v4Guessed }) => v4Guessed));
   const without = unused.map(({ v3 }) => v3).join(', ');
-  const text = `Paste "models"${unused.length === 0 ? '' : `, without ${without}, which neither V3 nor V4 has (404)`}.`;
-  yield note('models_proposed', text, { path: ['models'], value: proposal });
+  const text = [
+    `V4 answers to ${answering.map(({ v4 }) => `"${v4}"`).join(', ') || 'no configured name'}.`,
+    ...(unused.length === 0 ? [] : [`Neither V3 nor V4 has ${without} (404).`]),
+  ].join(' ');
+  yield ok('models_answer', text, isNews ? { path: ['models'], value } : null);
 }
 
 function describeMissing({ v3, v4 }: ModelPair, names: readonly string[]): Finding {

@@ -5,7 +5,8 @@ import { isNotFound, SvcError } from '../errors.js';
 import { at } from '../text/at.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, groupDigits } from '../text/numbers.js';
-import { type Finding, failure, note, ok, problem, warning } from './finding.js';
+import { sumOf } from '../text/rows.js';
+import { type Finding, failure, ok, problem, warning } from './finding.js';
 import {
   askList,
   isRefused,
@@ -26,64 +27,55 @@ function listsOf({ lists }: RemoteFacts, region: string): SampledList[] {
 export function* checkHosts(facts: RemoteFacts): Generator<Finding> {
   const { config, companyList } = facts;
   for (const endpoint of [...config.v3.regions, config.v4]) {
-    const lists = listsOf(facts, endpoint.region).map(({ answer }) => answer);
-    yield judgeHost(
-      endpoint,
-      endpoint.region === '' && companyList !== null ? [companyList, ...lists] : lists,
-    );
+    const lists = listsOf(facts, endpoint.region);
+    const answers: ListAnswer[] = lists.map(({ answer }) => answer);
+    if (endpoint.region === '' && companyList !== null) answers.push(companyList);
+    yield answers.every((answer) => answer instanceof SvcError)
+      ? judgeErrors(endpoint, answers)
+      : judgeAnswers(endpoint, lists);
+    if (lists.some(({ answer }) => !(answer instanceof SvcError))) yield* judgeLists(facts, endpoint.region);
   }
 }
 
-function judgeHost({ baseUrl, keySource, region }: Endpoint, answers: readonly ListAnswer[]): Finding {
-  const label = labelOf(region);
-  const errors = answers.filter((answer) => answer instanceof SvcError);
-  if (errors.length < answers.length) {
-    return ok('key_accepted', `${label} at ${baseUrl} takes the key from ${keySource}.`);
-  }
+function judgeErrors({ baseUrl, region }: Endpoint, errors: readonly SvcError[]): Finding {
   const error = errors.find((answer) => !isNotFound(answer));
   if (error !== undefined) return failure(error);
   if (region === '') {
     const fix = 'Check v4.baseUrl, or ask the operator whether V4 is switched on for you.';
     return problem('v4_absent', 2, `V4 at ${baseUrl} answers 404.`, fix);
   }
-  const text = `${label} at ${baseUrl} answers 404 to every model.`;
+  const text = `${labelOf(region)} at ${baseUrl} answers 404 to every model.`;
   const fix = 'Check its baseUrl: requests go to {baseUrl}/{category}/{model}, so it often ends in /v3.';
   const correction = { path: ['v3', 'regions', region, 'baseUrl'], value: `${baseUrl}/v3` };
   return problem('v3_absent', 2, text, fix, baseUrl.endsWith('/v3') ? null : correction);
 }
 
-/** What is odd in the lists of endpoints that answer, once for each model. */
-export function* checkLists(facts: RemoteFacts): Generator<Finding> {
-  const { config } = facts;
-  for (const { region } of [...config.v3.regions, config.v4]) {
-    const lists = listsOf(facts, region);
-    if (lists.every(({ answer }) => answer instanceof SvcError)) continue;
-    yield judgeRecords(region, lists);
-    const absent = lists.filter(({ answer }) => isNotFound(answer)).map(({ pair }) => pair.v3);
-    if (region !== '' && absent.length > 0) {
-      const text = `${labelOf(region)} does not have ${absent.join(', ')} (404).`;
-      const fix = 'Remove from "models" what you do not use; it counts as absent, not as empty.';
-      yield warning('v3_model_absent', text, fix);
-    }
-    for (const { v3 } of config.models) {
-      const [finding] = lists.filter(({ pair }) => pair.v3 === v3).flatMap((list) => judgeList(list) ?? []);
-      if (finding !== undefined) yield finding;
-    }
-  }
-}
-
-function judgeRecords(region: string, lists: readonly SampledList[]): Finding {
-  const records = lists.reduce((sum, { answer }) => sum + sizeOf(answer), 0);
+function judgeAnswers({ baseUrl, keySource, region }: Endpoint, lists: readonly SampledList[]): Finding {
+  const records = sumOf(lists, ({ answer }) => sizeOf(answer));
   const answered = lists.filter(({ answer }) => !(answer instanceof SvcError)).length;
-  const text = `${labelOf(region)} answers ${answered} of ${countOf(lists.length, 'list')} sampled, with at least ${countOf(records, 'record')}.`;
-  if (records > 0) return ok('records', text);
-  if (region === '') {
-    return problem('v4_empty', 5, text, 'Wait for the first sync: svc-migrate export v4 --wait.');
-  }
-  return warning('v3_empty', text, 'Check that address and key are those of your organization.');
+  const text = `${labelOf(region)} at ${baseUrl} takes the key from ${keySource} and answers ${answered} of ${countOf(lists.length, 'list')} sampled, with at least ${countOf(records, 'record')}.`;
+  if (records > 0 || answered === 0) return ok('key_accepted', text);
+  return region === ''
+    ? problem('v4_empty', 5, text, 'Wait for the first sync: svc-migrate export v4 --wait.')
+    : warning('v3_empty', text, 'Check that address and key are those of your organization.');
 }
 
-/** Null if nothing is odd, or V4 does not have the model, which is reported with near names. */
+/** What is odd in the lists of a host that answers, once for each model. */
+function* judgeLists(facts: RemoteFacts, region: string): Generator<Finding> {
+  const lists = listsOf(facts, region);
+  const absent = lists.filter(({ answer }) => isNotFound(answer)).map(({ pair }) => pair.v3);
+  // Names that V4 lacks are reported with near names.
+  if (region !== '' && absent.length > 0) {
+    const text = `${labelOf(region)} does not have ${absent.join(', ')} (404).`;
+    const fix = 'Remove from "models" what you do not use; it counts as absent, not as empty.';
+    yield warning('v3_model_absent', text, fix);
+  }
+  for (const { v3 } of facts.config.models) {
+    const [finding] = lists.filter(({ pair }) => pair.v3 === v3).flatMap((list) => judgeList(list) ?? []);
+    if (finding !== undefined) yield finding;
+  }
+}
+
 function judgeList({ answer, pair, stream }: SampledList): Finding | null {
   if (isNotFound(answer)) return null;
   if (answer instanceof SvcError) return failure(answer);
@@ -114,15 +106,15 @@ const BODY_SHARE = 0.25;
 
 /** The largest page that each generation sends. The regions of V3 have one setting. */
 export async function* checkPages(facts: RemoteFacts): AsyncGenerator<Finding> {
-  const { config } = facts;
-  for (const generation of ['v3', 'v4'] as const) {
-    const endpoints: readonly Endpoint[] = generation === 'v3' ? config.v3.regions : [config.v4];
+  const { v3, v4 } = facts.config;
+  for (const [generation, endpoints] of [['v3', v3.regions] as const, ['v4', [v4]] as const]) {
     const probes: PageProbe[] = [];
     for (const endpoint of endpoints) probes.push(...(await probePageSize(facts, endpoint)));
     const value = Math.min(...probes.flatMap(({ size }) => size ?? []));
-    const smallest = probes.find(({ size }) => size === value && value !== at(endpoints, 0).pageSize);
-    const correction = { path: [generation, 'pageSize'], value };
-    for (const probe of probes) yield probe === smallest ? { ...probe.finding, correction } : probe.finding;
+    const isOther = Number.isFinite(value) && value !== at(endpoints, 0).pageSize;
+    const correction = isOther ? { path: [generation, 'pageSize'], value } : null;
+    for (const [index, { finding }] of probes.entries())
+      yield index === 0 ? { ...finding, correction } : finding;
   }
 }
 
@@ -133,37 +125,37 @@ interface PageProbe {
 }
 
 /** Requests pages, the largest first, until one is not refused. Nothing if no list has a record. */
-async function probePageSize(facts: RemoteFacts, endpoint: Endpoint): Promise<PageProbe[]> {
-  const { pageSize: wanted, region } = endpoint;
+async function probePageSize(
+  facts: RemoteFacts,
+  { pageSize: wanted, region }: Endpoint,
+): Promise<PageProbe[]> {
   const list = longestOf(listsOf(facts, region));
   if (list === null) return [];
   const label = labelOf(region);
   const { body, records } = list.page;
   const most = (facts.config.http.maxBodyBytes * BODY_SHARE) / (body.length / Math.max(1, records.length));
-  const sizes = PAGE_SIZES.filter((size) => size < wanted || size <= most);
+  const sizes = [wanted, ...PAGE_SIZES.filter((size) => size < wanted || size <= most)];
   let refusal: SvcError | null = null;
-  for (const size of [...new Set([...sizes, wanted])].sort((a, b) => b - a)) {
+  for (const size of [...new Set(sizes)].sort((a, b) => b - a)) {
     const answer = await askList(facts.api, list, [['limit', String(size)]]);
     if (isRefused(answer)) refusal = answer;
     if (answer instanceof SvcError) continue;
-    const { records: got, rejected, next } = answer;
-    const count = got.length + rejected.length;
-    const isFilled = next !== null || count >= size;
+    const count = answer.records.length + answer.rejected.length;
+    const isFilled = answer.next !== null || count >= size;
     if (!isFilled && refusal === null) {
       const text = `${label} answers pages of ${groupDigits(size)}; no sampled list fills one.`;
       return [{ finding: ok('page_size', text), size: null }];
     }
     const largest = isFilled ? count : size;
-    const reason = refusal === null ? '' : ` Larger ones: ${refusal.message}`;
-    return [{ finding: judgePageSize(label, largest, wanted, reason), size: largest }];
+    return [{ finding: judgePageSize(label, largest, wanted, refusal), size: largest }];
   }
-  const reason = refusal === null ? '' : ` ${refusal.message}`;
-  const text = `${label} refuses every page size that was tried.${reason}`;
+  const text = `${label} refuses every page size that was tried. ${refusal?.message ?? ''}`;
   const fix = 'Set pageSize to what the operator allows.';
   return [{ finding: problem('page_size_refused', 2, text, fix), size: null }];
 }
 
-function judgePageSize(label: string, largest: number, wanted: number, reason: string): Finding {
+function judgePageSize(label: string, largest: number, wanted: number, refusal: SvcError | null): Finding {
+  const reason = refusal === null ? '' : ` Larger ones: ${refusal.message}`;
   const text = `${label} sends pages of up to ${countOf(largest, 'record')}.${reason}`;
   if (largest >= wanted) return ok('page_size', text);
   const tooLarge = `${text} Pages of ${groupDigits(wanted)} are configured.`;
@@ -187,32 +179,29 @@ export async function* checkDeleted(facts: RemoteFacts): AsyncGenerator<Finding>
     const text = `V4 refuses include_deleted_records, so what was deleted in V4 counts as missing: ${answer.message}`;
     const correction = { path: ['v4', 'includeDeleted'], value: false };
     yield facts.config.v4.includeDeleted === false
-      ? note('deleted_refused', text)
+      ? ok('deleted_refused', text)
       : problem('deleted_refused', 2, text, 'Set v4.includeDeleted to false.', correction);
   }
   if (answer instanceof SvcError) return;
-  const before = list.page.totalCount;
   const { records, totalCount } = answer;
-  const isMore = totalCount !== null && before !== null && totalCount > before;
-  if (isMore || records.some(({ deleted }) => deleted))
-    yield ok('deleted_shown', 'V4 shows deleted records.');
-  else {
-    const text = `V4 takes include_deleted_records; none of ${records.length} sampled records is deleted.`;
-    yield note('deleted_unknown', text);
-  }
+  const isMore = (totalCount ?? 0) > (list.page.totalCount ?? totalCount ?? 0);
+  const none = `V4 takes include_deleted_records; none of ${records.length} sampled records is deleted.`;
+  yield isMore || records.some(({ deleted }) => deleted)
+    ? ok('deleted_shown', 'V4 shows deleted records.')
+    : ok('deleted_unknown', none);
 }
 
 const CLOCK_OFFSET_MS = 60_000;
 
 export function* checkClocks({ api }: RemoteFacts): Generator<Finding> {
-  const measured = api.clockOffsets();
-  const off = measured.filter(({ clockOffsetMs }) => Math.abs(clockOffsetMs) >= CLOCK_OFFSET_MS);
-  if (measured.length > 0 && off.length === 0) {
-    yield ok('clock_agrees', 'The clocks of this machine and the services agree within a minute.');
-  }
-  for (const { region, clockOffsetMs } of off) {
+  for (const { region, clockOffsetMs } of api.clockOffsets()) {
+    const host = labelOf(region);
+    if (Math.abs(clockOffsetMs) < CLOCK_OFFSET_MS) {
+      yield ok('clock_agrees', `The clocks of ${host} and of this machine agree within a minute.`);
+      continue;
+    }
     const side = clockOffsetMs > 0 ? 'ahead of' : 'behind';
-    const text = `The clock of ${labelOf(region)} is ${formatDuration(Math.abs(clockOffsetMs))} ${side} this machine's.`;
+    const text = `The clock of ${host} is ${formatDuration(Math.abs(clockOffsetMs))} ${side} this machine's.`;
     yield warning('clock_off', text, 'Synchronize the clock of this machine (NTP), or tell the operator.');
   }
 }

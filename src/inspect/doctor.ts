@@ -1,19 +1,17 @@
+import { accessSync, constants, existsSync, statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { createApi } from '../api/client.js';
-import { listSecrets, loadKeys } from '../config/api-keys.js';
+import { listSecrets, loadKey, loadKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
+import { readCompaniesFile, readDecisionsFile } from '../config/user-files.js';
 import type { Env, OnProgress } from '../domain.js';
-import { orError, SvcError } from '../errors.js';
-import { checkConfig, checkDatabase, checkDisk, checkKeys } from './doctor-local.js';
+import { describeFileError, orError, SvcError } from '../errors.js';
+import { assertSameExport } from '../store/fingerprint.js';
+import { closeDatabase, guardDatabase, openDatabase, openEmptyDatabase } from '../store/open.js';
+import { countOf, formatBytes } from '../text/numbers.js';
 import { checkNames } from './doctor-names.js';
-import {
-  checkClocks,
-  checkCompanies,
-  checkDeleted,
-  checkHosts,
-  checkLists,
-  checkPages,
-} from './doctor-remote.js';
-import { type Correction, type Finding, failure, PROBLEM_CODES } from './finding.js';
+import { checkClocks, checkCompanies, checkDeleted, checkHosts, checkPages } from './doctor-remote.js';
+import { buildDiagnosis, type Diagnosis, type Finding, failure, ok, problem, warning } from './finding.js';
 import { sampleLists } from './sample-lists.js';
 
 export interface DoctorOptions {
@@ -23,30 +21,14 @@ export interface DoctorOptions {
   readonly onProgress: OnProgress;
 }
 
-export interface Diagnosis {
-  readonly schemaVersion: 1;
-  readonly ready: boolean;
-  readonly exitCode: number;
-  readonly findings: readonly (Omit<Finding, 'correction'> & { readonly area: string })[];
-  readonly corrections: readonly Correction[];
-}
-
-type Check<Facts> = readonly [
-  area: string,
-  check: (facts: Facts) => Iterable<Finding> | AsyncIterable<Finding>,
-];
-type Checked = Finding & { readonly area: string };
-
 const LOCAL_CHECKS = [
   ['configuration', checkConfig],
   ['keys', checkKeys],
   ['database', checkDatabase],
-  ['disk', checkDisk],
 ] as const;
 
 const REMOTE_CHECKS = [
   ['hosts', checkHosts],
-  ['lists', checkLists],
   ['V4 companies', checkCompanies],
   ['V4 models', checkNames],
   ['page size', checkPages],
@@ -70,20 +52,21 @@ export async function diagnose(options: DoctorOptions): Promise<Diagnosis> {
   const api = createApi({ ...options, config: { ...config, http }, keys, secrets });
   try {
     onProgress({ kind: 'step', name: 'ask for samples', done: 0, total: null });
-    const facts = { config, api, ...(await sampleLists(config, api)) };
-    findings.push(...(await runChecks(REMOTE_CHECKS, facts, onProgress)));
+    const facts = await sampleLists(config, api);
+    return buildDiagnosis([...findings, ...(await runChecks(REMOTE_CHECKS, facts, onProgress))]);
   } finally {
     await api.close();
   }
-  return buildDiagnosis(findings);
 }
 
+type Check<Facts> = (facts: Facts) => Iterable<Finding> | AsyncIterable<Finding>;
+
 async function runChecks<Facts>(
-  checks: readonly Check<Facts>[],
+  checks: readonly (readonly [area: string, check: Check<Facts>])[],
   facts: Facts,
   onProgress: OnProgress,
-): Promise<Checked[]> {
-  const findings: Checked[] = [];
+) {
+  const findings: (Finding & { readonly area: string })[] = [];
   for (const [area, check] of checks) {
     onProgress({ kind: 'step', name: area, done: 0, total: null });
     for await (const finding of check(facts)) findings.push({ area, ...finding });
@@ -91,13 +74,63 @@ async function runChecks<Facts>(
   return findings;
 }
 
-function buildDiagnosis(checked: readonly Checked[]): Diagnosis {
-  const exitCode = PROBLEM_CODES.find((code) => checked.some((finding) => finding.exitCode === code)) ?? 0;
-  return {
-    schemaVersion: 1,
-    ready: exitCode === 0,
-    exitCode,
-    findings: checked.map(({ correction: _, ...finding }) => finding),
-    corrections: checked.flatMap(({ correction }) => correction ?? []),
-  };
+interface LocalFacts {
+  readonly config: Config;
+  readonly env: Env;
+}
+
+async function* checkConfig({ config }: LocalFacts): AsyncGenerator<Finding> {
+  const { models, v3, file } = config;
+  const counts = `${countOf(models.length, 'model')}, ${countOf(v3.regions.length, 'V3 region')}`;
+  yield ok('config_valid', `${file}: ${counts}.`);
+  for (const readFile of [readCompaniesFile, readDecisionsFile]) {
+    const rows = await orError<unknown>(() => readFile(config));
+    if (rows instanceof SvcError) yield failure(rows);
+  }
+}
+
+async function* checkKeys({ config, env }: LocalFacts): AsyncGenerator<Finding> {
+  // Endpoints may share a key, which is reported once.
+  const endpoints = new Map(
+    [...config.v3.regions, config.v4].map((endpoint) => [endpoint.keySource, endpoint]),
+  );
+  for (const [source, endpoint] of endpoints) {
+    const key = await orError(() => loadKey(endpoint, env));
+    yield key instanceof SvcError ? failure(key) : ok('key_set', `The key in ${source} can be read.`);
+  }
+}
+
+const LITTLE_BYTES = 2 ** 30;
+
+async function* checkDatabase({ config }: LocalFacts): AsyncGenerator<Finding> {
+  const { database } = config;
+  const exists = existsSync(database);
+  const result = await orError(() => (exists ? tryDatabase(config) : openEmptyDatabase().close()));
+  // A database without tables is one that no export has filled yet.
+  if (result instanceof SvcError && result.code !== 'incomplete') {
+    yield failure(result);
+    return;
+  }
+  const path = exists ? database : dirname(database);
+  const fix = 'Name another file with "database" or --db.';
+  try {
+    accessSync(path, constants.W_OK);
+  } catch (error) {
+    const text = `${path} cannot be written: ${describeFileError(error)}.`;
+    yield problem('database_not_writable', 6, text, fix);
+    return;
+  }
+  const { bavail, bsize } = statfsSync(path);
+  const state = exists ? 'can be used' : 'does not exist yet: the first export creates it';
+  const text = `${database} ${state}; ${formatBytes(bavail * bsize)} are free there.`;
+  yield bavail * bsize < LITTLE_BYTES ? warning('disk_low', text, fix) : ok('database_usable', text);
+}
+
+function tryDatabase(config: Config): void {
+  const db = openDatabase(config.database, 'read');
+  try {
+    guardDatabase(config.database, () => assertSameExport(db, config));
+  } finally {
+    closeDatabase(db);
+  }
 }

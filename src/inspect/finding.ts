@@ -1,5 +1,8 @@
 import type { SvcError } from '../errors.js';
+import { escapeLines, escapeUnseen } from '../text/escape.js';
+import { wrapLines } from '../text/wrap.js';
 
+/** A setting to paste into the configuration. */
 export interface Correction {
   readonly path: readonly string[];
   readonly value: unknown;
@@ -7,7 +10,7 @@ export interface Correction {
 
 export interface Finding {
   /** `problem`: not ready until it is fixed. */
-  readonly level: 'ok' | 'note' | 'warning' | 'problem';
+  readonly level: keyof typeof MARKS;
   /** Stable, for programs. */
   readonly code: string;
   readonly text: string;
@@ -17,22 +20,18 @@ export interface Finding {
   readonly correction: Correction | null;
 }
 
+const MARKS = { ok: 'ok     ', warning: 'warning', problem: 'PROBLEM' } as const;
+
 /** Of several, the first decides: 3 key refused, 2 configuration, 6 this machine, 4 network, 5 V4 not ready. */
-export const PROBLEM_CODES = [3, 2, 6, 4, 5] as const;
-export type ProblemCode = (typeof PROBLEM_CODES)[number];
+const PROBLEM_CODES = [3, 2, 6, 4, 5] as const;
+type ProblemCode = (typeof PROBLEM_CODES)[number];
 
-const PLAIN = { fix: null, exitCode: null, correction: null } as const;
-
-export function ok(code: string, text: string): Finding {
-  return { ...PLAIN, level: 'ok', code, text };
-}
-
-export function note(code: string, text: string, correction: Correction | null = null): Finding {
-  return { ...PLAIN, level: 'note', code, text, correction };
+export function ok(code: string, text: string, correction: Correction | null = null): Finding {
+  return { level: 'ok', code, text, fix: null, exitCode: null, correction };
 }
 
 export function warning(code: string, text: string, fix: string): Finding {
-  return { ...PLAIN, level: 'warning', code, text, fix };
+  return { level: 'warning', code, text, fix, exitCode: null, correction: null };
 }
 
 export function problem(
@@ -51,4 +50,43 @@ export function failure({ code, exitCode, message, hint }: SvcError): Finding {
   const ownCode = isSettings ? 2 : PROBLEM_CODES.find((number) => number === exitCode);
   const fix = code === 'http_status' ? 'Check baseUrl, fieldPrefix, and "models" with "expand".' : hint;
   return problem(code, ownCode ?? 4, message, fix ?? 'Check the configuration and the network.');
+}
+
+export type Diagnosis = ReturnType<typeof buildDiagnosis>;
+
+export function buildDiagnosis(checked: readonly (Finding & { readonly area: string })[]) {
+  const exitCode = PROBLEM_CODES.find((code) => checked.some((finding) => finding.exitCode === code)) ?? 0;
+  return {
+    schemaVersion: 1,
+    ready: exitCode === 0,
+    exitCode,
+    findings: checked.map(({ correction: _, ...finding }) => finding),
+    corrections: checked.flatMap(({ correction }) => correction ?? []),
+  };
+}
+
+export function renderDiagnosis({ findings, corrections, ready }: Diagnosis, width: number): string {
+  const lines = findings.flatMap(({ area, level, text, fix }, index) => [
+    ...(findings[index - 1]?.area === area ? [] : [area]),
+    `  ${MARKS[level]} ${escapeUnseen(text)}`,
+    ...(fix === null ? [] : [`          → ${escapeUnseen(fix)}`]),
+  ]);
+  const toDo = `${corrections.length === 0 ? 'mend each PROBLEM' : 'mend each PROBLEM, paste these lines'}, then svc-migrate doctor`;
+  const verdict = [ready ? 'READY' : 'NOT READY', `Next: ${ready ? 'svc-migrate run' : toDo}`];
+  return wrapLines(lines, width) + renderPaste(corrections) + wrapLines(verdict, width);
+}
+
+function renderPaste(corrections: readonly Correction[]): string {
+  if (corrections.length === 0) return '';
+  const blocks = corrections.map(({ path, value }) => {
+    const names = path.map((name) => JSON.stringify(name));
+    const place = names.length === 1 ? '' : `  // in ${names.slice(0, -1).join(' > ')}\n`;
+    return `${place}  ${names.at(-1)}: ${renderValue(value)},\n`;
+  });
+  return `\nTo paste into the configuration:\n${escapeLines(blocks.join(''))}\n`;
+}
+
+function renderValue(value: unknown): string {
+  if (!Array.isArray(value)) return JSON.stringify(value);
+  return `[\n${value.map((item) => `    ${JSON.stringify(item)}`).join(',\n')}\n  ]`;
 }
