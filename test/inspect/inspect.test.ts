@@ -145,6 +145,7 @@ describe('a record that is explained', () => {
       svc_company_id: company,
       platform_id: key,
       platform_unique_id: `unique-${key}`,
+      line_items: [{ svc_id: 700 + svc_id, platform_id: `line-${key}` }],
     });
     const listOf = (company: number, first: number, region: string) =>
       Array.from({ length: 9 }, (_, index) => record(first + index, company, `${region}-${index}`));
@@ -166,17 +167,18 @@ describe('a record that is explained', () => {
     const cwd = makeFolder({
       v3: { regions: { eu: region('eu'), us: region('us') } },
       v4: { baseUrl: service.origin },
-      models: [{ v3: MODEL, v4: 'invoices', expand: [], children: [] }],
+      models: [{ v3: MODEL, v4: 'invoices' }],
       payload,
     });
     const at = { cwd, env: keysOf('secret-key-1') };
     const { code, stderr } = await runCli(['run', '--quiet'], at);
     expect(code, stderr).toBe(1);
-    return (...args: readonly string[]) => runCli(['explain', MODEL, ...args, '--json', '-'], at);
+    const explain = (...args: readonly string[]) => runCli(['explain', MODEL, ...args, '--json', '-'], at);
+    return { explain, cwd };
   };
 
   it('needs its region where several have the id', async () => {
-    const explain = await open('full');
+    const { explain } = await open('full');
     expect((await explain('7')).code).toBe(2);
     for (const [region, v4Id] of [
       ['eu', '76'],
@@ -186,14 +188,17 @@ describe('a record that is explained', () => {
       expect(stories).toMatchObject([
         { row: { region, v3_svc_id: '7', v4_svc_id: v4Id, status: 'matched' } },
       ]);
-      expect(stories[0].lists[0].name).toContain(region);
-      expect(stories[0].lists).toHaveLength(2);
+      // Not the lists of the other region or company.
+      expect(stories[0].lists.map(({ name }: { name: string }) => name)).toEqual([
+        expect.stringContaining(region),
+        expect.stringContaining(region === 'eu' ? '31' : '32'),
+      ]);
     }
     expect((await explain('77', '--region', 'us')).code).toBe(0);
   });
 
   it('shows its keys alone where pages are not stored', async () => {
-    const explain = await open('ids');
+    const { explain } = await open('ids');
     const { code, stdout } = await explain('7', '--region', 'us');
     expect(code).toBe(0);
     expect(JSON.parse(stdout).stories[0].fields).toEqual([
@@ -204,9 +209,25 @@ describe('a record that is explained', () => {
     ]);
   });
 
-  it('is found among the rejected objects', async () => {
-    const { code, stdout } = await (await open('full'))('66');
-    expect(code).toBe(1);
+  it('is shown with its record if it is a line item', async () => {
+    const { explain } = await open('full');
+    const { stories } = JSON.parse((await explain('709', '--region', 'us')).stdout);
+    expect(stories).toMatchObject([
+      { row: { path: 'line_items', v3_svc_id: '709' }, parent: { v3_svc_id: '9', v4_svc_id: '79' } },
+    ]);
+    expect(stories[0].fields).toEqual([
+      { name: 'svc_id', v3: '709', v4: '779', verdict: 'service' },
+      { name: 'platform_id', v3: 'line-us-8', v4: 'line-us-8', verdict: 'same' },
+    ]);
+  });
+
+  it('is said to be of a stale remap after a setting changed, and to be unknown', async () => {
+    const { explain, cwd } = await open('full');
+    const file = join(cwd, 'svc-migrate.config.json');
+    const config = JSON.parse(readFileSync(file, 'utf8'));
+    writeFileSync(file, JSON.stringify({ ...config, companies: { match: 'same_id' } }));
+    const { code, stdout } = await explain('66');
+    expect([code, JSON.parse(stdout)]).toMatchObject([1, { stale: true, stories: [] }]);
     expect(JSON.parse(stdout).unknown).toEqual([expect.stringContaining('rejected')]);
   });
 });

@@ -33,6 +33,8 @@ describe('a pair read again', () => {
   const decided = { matched_by: 'decision' } as const;
   const byUniqueId = { matched_by: 'platform_unique_id' } as const;
   const deletedInV4 = { status: 'deleted', reason: 'deleted_in_v4' } as const;
+  const parentDeleted = { status: 'deleted', reason: 'parent_deleted_in_v4' } as const;
+  const deletedInBoth = { status: 'deleted', reason: 'deleted_in_both' } as const;
   const deletedInV3 = { status: 'deleted', reason: 'deleted_in_v3' } as const;
   it.each<[string, Partial<StoryRow>, Changes<PairSide>, Changes<PairSide>, string]>([
     ['the same', {}, {}, {}, 'agrees'],
@@ -49,6 +51,15 @@ describe('a pair read again', () => {
     ['decided, other V3 key since', decided, { platform_id: 'x' }, {}, 'platform_id_changed'],
     ['not in V4', {}, {}, 'not_found', 'v4_not_found'],
     ['not in V4, where it was deleted', deletedInV4, {}, 'not_found', 'gone'],
+    ['not in V4, whose record was deleted there', parentDeleted, {}, 'not_found', 'gone'],
+    ['not in V4, deleted in both', deletedInBoth, {}, 'not_found', 'gone'],
+    [
+      'not in V4, unmatched since',
+      { status: 'unmatched', reason: 'deleted_in_v4' },
+      {},
+      'not_found',
+      'v4_not_found',
+    ],
     ['not in V4, deleted in V3 alone', deletedInV3, {}, 'not_found', 'v4_not_found'],
     ['not in V3', {}, 'not_found', {}, 'v3_not_found'],
     ['not in a region that shows nothing', { region: 'us' }, 'not_found', {}, 'agrees'],
@@ -76,7 +87,10 @@ describe('a pair read again', () => {
 /** What the service does to reads by id (V4) and by filter (V3). */
 interface Behaviour {
   readonly missing?: (v4Id: number) => boolean;
-  readonly v3Filter?: 'honoured' | 'ignored' | 'refused' | 'empty';
+  readonly failing?: (v4Id: number) => boolean;
+  /** Line items of these records are left out. */
+  readonly emptied?: (v4Id: number) => boolean;
+  readonly v3Filter?: 'honoured' | 'ignored' | 'refused' | 'empty' | 'html' | 'absent';
 }
 
 const COUNT = 25;
@@ -90,6 +104,10 @@ describe('a service', () => {
       platform_id: `k${index}`,
       document_number: `INV-${index}`,
       memo: offset > 500 && index === 0 ? 'other' : 'same',
+      total: offset > 500 && index < 2 ? 2 : 1,
+      line_items: [
+        { svc_id: offset * 10 + index, platform_id: `line-${index}`, price: offset > 500 ? 2 : 1 },
+      ],
     }));
   const [inV3, inV4] = [records(2, 100), records(5, 900)];
   const service = serveFile(({ url = '' }, response) => {
@@ -99,6 +117,8 @@ describe('a service', () => {
     if (pathname.startsWith('/v3')) {
       const key = searchParams.get('platform_id[eq]');
       if (key !== null && behaviour.v3Filter === 'refused') return send({ error: 'unknown filter' }, 400);
+      if (key !== null && behaviour.v3Filter === 'absent') return send({ error: 'no such route' }, 404);
+      if (key !== null && behaviour.v3Filter === 'html') return response.writeHead(200).end('<html>');
       const isFiltered = key !== null && behaviour.v3Filter !== 'ignored';
       const shown = inV3.filter(({ platform_id }) => !isFiltered || platform_id === key);
       return send({ data: key !== null && behaviour.v3Filter === 'empty' ? [] : shown, next: null });
@@ -107,6 +127,9 @@ describe('a service', () => {
     const id = Number(pathname.split('/')[6] ?? 0);
     if (id === 0) return send({ data: { data: inV4, next: null } });
     const record = inV4.find(({ svc_id }) => svc_id === id);
+    if (behaviour.failing?.(id) === true) return send({ error: 'broken' }, 500);
+    if (record !== undefined && behaviour.emptied?.(id) === true)
+      return send({ data: { ...record, line_items: [] } });
     return record === undefined || behaviour.missing?.(id) === true
       ? send({ error: 'not found' }, 404)
       : send({ data: record });
@@ -117,7 +140,10 @@ describe('a service', () => {
     const cwd = makeFolder({
       v3: { regions: { default: { baseUrl: `${service.origin}/v3` } }, requestsPerSecond: 1000 },
       v4: { baseUrl: service.origin, requestsPerSecond: 1000 },
-      models: [{ v3: 'accounting/invoices', v4: 'invoices', expand: [], children: [] }],
+      models: [
+        { v3: 'accounting/invoices', v4: 'invoices', expand: ['line_items'], children: ['line_items'] },
+      ],
+      http: { attempts: 1 },
     });
     at = { cwd, env: keysOf('secret-key-1') };
     expect((await runCli(['run', '--quiet'], at)).code).toBe(0);
@@ -132,36 +158,69 @@ describe('a service', () => {
     return { code, json: JSON.parse(stdout) };
   };
 
-  it('that answers as before agrees, and shows the fields that differ', async () => {
+  it('that answers as before agrees, and shows the fields that differ, most frequent first', async () => {
     const { code, json } = await verify({});
-    expect([code, json.agree, json.coverage.readInV3]).toEqual([0, COUNT, COUNT]);
-    expect(json.differences).toEqual([
-      {
-        model: 'accounting/invoices',
-        path: '',
-        field: 'memo',
-        pairs: 1,
-        example: { v3_svc_id: '100', v4_svc_id: '900', v3: 'same', v4: 'other' },
-      },
+    expect([code, json.agree, json.coverage.readInV3]).toEqual([0, 2 * COUNT, 2 * COUNT]);
+    const lines = { path: 'line_items', field: 'price', pairs: COUNT };
+    expect(json.differences).toMatchObject([
+      lines,
+      { field: 'total', pairs: 2 },
+      { field: 'memo', pairs: 1 },
+    ]);
+    expect(json.differences[2]).toEqual({
+      model: 'accounting/invoices',
+      path: '',
+      field: 'memo',
+      pairs: 1,
+      example: { v3_svc_id: '100', v4_svc_id: '900', v3: 'same', v4: 'other' },
+    });
+  });
+
+  it('that answers 404 to one V4 id disagrees about the record and its line item', async () => {
+    const { code, json } = await verify({ missing: (id) => id === 907 });
+    expect([code, json.agree, json.disagree]).toEqual([1, 2 * COUNT - 2, 2]);
+    expect(json.disagreements).toMatchObject([
+      { code: 'v4_not_found', path: '', v3_svc_id: '107', v4_svc_id: '907', v4: null },
+      { code: 'v4_not_found', path: 'line_items', v3_svc_id: '1007', v4_svc_id: '9007', v4: null },
+    ]);
+    expect(json.disagreements[0].v3).toEqual({
+      company_id: '2',
+      platform_id: 'k7',
+      platform_unique_id: null,
+    });
+  });
+
+  it('that shows a record without its line item disagrees about the line item', async () => {
+    const { code, json } = await verify({ emptied: (id) => id === 907 });
+    expect([code, json.disagree]).toEqual([1, 1]);
+    expect(json.disagreements).toMatchObject([
+      { code: 'v4_not_found', path: 'line_items', v4_svc_id: '9007' },
     ]);
   });
 
-  it('that answers 404 to one V4 id disagrees', async () => {
-    const { code, json } = await verify({ missing: (id) => id === 907 });
-    expect([code, json.agree, json.disagree]).toEqual([1, COUNT - 1, 1]);
-    expect(json.disagreements).toMatchObject([{ code: 'v4_not_found', v3_svc_id: '107', v4_svc_id: '907' }]);
+  it('that fails for one V4 id is incomplete, unless a pair disagrees', async () => {
+    const failing = (id: number) => id === 903;
+    const { code, json } = await verify({ failing });
+    expect([code, json.agree, json.failed]).toEqual([4, 2 * COUNT - 2, 2]);
+    expect(json.firstError).toContain('500');
+    expect((await verify({ failing, missing: (id) => id === 907 })).code).toBe(1);
   });
 
   it('that answers 404 to all V4 ids proves nothing', async () => {
     const { code, json } = await verify({ missing: () => true });
-    expect([code, json.agree, json.disagree, json.failed]).toEqual([4, 0, 0, COUNT]);
+    expect([code, json.agree, json.disagree, json.failed]).toEqual([4, 0, 0, 2 * COUNT]);
   });
 
-  it.each(['ignored', 'refused', 'empty'] as const)(
+  it('that fails for all V4 ids is incomplete', async () => {
+    const { code, json } = await verify({ failing: () => true });
+    expect([code, json.failed, json.disagree]).toEqual([4, 2 * COUNT, 0]);
+  });
+
+  it.each(['ignored', 'refused', 'empty', 'html', 'absent'] as const)(
     'whose V3 filter is %s is compared with V4 alone',
     async (v3Filter) => {
       const { code, json } = await verify({ v3Filter });
-      expect([code, json.agree, json.coverage.readInV3]).toEqual([0, COUNT, 0]);
+      expect([code, json.agree, json.coverage.readInV3]).toEqual([0, 2 * COUNT, 0]);
     },
   );
 });
