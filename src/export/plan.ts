@@ -16,15 +16,9 @@ import {
 } from '../store/streams.js';
 import { must } from '../text/at.js';
 import type { Saver } from './save-page.js';
-import { beginReading, type ReadingRules, startReading } from './walk.js';
+import { beginReading, type SweepOverlap, startReading } from './walk.js';
 
-/** How far before the start of a walk the sweep for changes begins. */
-const SWEEP_OVERLAP_MS = 15 * 60_000;
-
-export const READING_RULES: Readonly<Record<Generation, ReadingRules>> = {
-  v3: { sweeps: true, sweepOverlapMs: SWEEP_OVERLAP_MS, dropsMissingLists: false },
-  v4: { sweeps: false, sweepOverlapMs: 0, dropsMissingLists: true },
-};
+export const SWEEP_OVERLAP_MS: Readonly<Record<Generation, SweepOverlap>> = { v3: 15 * 60_000, v4: null };
 
 export interface ExportSelection {
   readonly db: Db;
@@ -122,7 +116,7 @@ function beginList(row: StreamRow, selection: ExportSelection, continued: boolea
   const moved = hasMoved(row, selection);
   if (continued && isFresh(row, selection) && !moved) return row;
   const { generation, clock } = selection;
-  const step = beginReading(row, moved, READING_RULES[generation], clock.now());
+  const step = beginReading(row, moved, SWEEP_OVERLAP_MS[generation], clock.now());
   return saver.saveStep(row, step, false).row;
 }
 

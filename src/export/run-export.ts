@@ -19,7 +19,7 @@ import {
   openExport,
   planV3,
   planV4,
-  READING_RULES,
+  SWEEP_OVERLAP_MS,
 } from './plan.js';
 import { orAborted, readStream, type StreamReading } from './read-stream.js';
 import { createSaver, type Saver } from './save-page.js';
@@ -117,7 +117,7 @@ async function exportGeneration(generation: Generation, options: ExportOptions):
   const { db, config, clock, wait = null, onProgress } = options;
   const { restart = false, models = [], companies = [] } = options;
   const isV4 = generation === 'v4';
-  const saver = createSaver({ db, config, rules: READING_RULES[generation], clock });
+  const saver = createSaver({ db, config, sweepOverlap: SWEEP_OVERLAP_MS[generation], clock });
   const settledCounts = isV4 && wait !== null ? await waitForBackfill({ ...options, wait }) : null;
   onProgress({ kind: 'stage', name: `export ${generation}` });
   const selection: ExportSelection = {

@@ -14,7 +14,7 @@ import {
 import type { Db } from '../store/sqlite.js';
 import { prepareSaveBody } from '../store/stored-pages.js';
 import { isCompanyList, prepareSaveStream, type StreamRow } from '../store/streams.js';
-import { type ErrorOutcome, nextStep, type PageOutcome, type ReadingRules, type Step } from './walk.js';
+import { type ErrorOutcome, nextStep, type PageOutcome, type Step, type SweepOverlap } from './walk.js';
 
 /** A page that arrived, or the error of its request. */
 export interface StreamAnswer {
@@ -34,12 +34,12 @@ export interface Saver {
 export interface SaverOptions {
   readonly db: Db;
   readonly config: Config;
-  readonly rules: ReadingRules;
+  readonly sweepOverlap: SweepOverlap;
   readonly clock: Clock;
 }
 
 export function createSaver(options: SaverOptions): Saver {
-  const { db, config, rules, clock } = options;
+  const { db, config, sweepOverlap, clock } = options;
   const savePage = prepareSavePage(options);
   const saveStep = prepareSaveStep(db);
   const holdsRecords = db.prepare<[bigint]>('select 1 from record where stream_id = ? limit 1');
@@ -59,7 +59,7 @@ export function createSaver(options: SaverOptions): Saver {
         transact(db, () => {
           const isError = result instanceof SvcError;
           const outcome = isError ? buildError(row, result, askedMs) : savePage(row, result, askedMs);
-          const step = nextStep(row, outcome, rules);
+          const step = nextStep(row, outcome, sweepOverlap);
           const changed = outcome.kind === 'page' && outcome.changed + outcome.rejected > 0;
           return saveStep(row, withError(step, isError ? result : null), changed);
         }),

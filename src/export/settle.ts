@@ -4,7 +4,7 @@ import type { Clock, ListPage, ModelPair, OnProgress, StreamKey } from '../domai
 import { isNotFound, SvcError } from '../errors.js';
 import { COMPANY_LIST_PLAN, streamName } from '../store/streams.js';
 import { must } from '../text/at.js';
-import { countOf, formatDuration } from '../text/numbers.js';
+import { countOf, formatDuration, listFirst } from '../text/numbers.js';
 import { planV4 } from './plan.js';
 
 export interface SettleOptions {
@@ -24,7 +24,6 @@ export type ListCounts = ReadonlyMap<string, number | null>;
 /** Observations within the settling time; more would only cost requests. */
 const OBSERVATIONS = 10;
 const MAX_POLL_MS = 30_000;
-const MAX_NAMED = 3;
 
 /**
  * Waits until V4's backfill has settled: no list's count changed for the settling time. Returns these counts.
@@ -130,27 +129,21 @@ function describe(
   settleMs: number,
   leftMs: number,
 ): Parameters<OnProgress>[0] {
+  const records = [...last.counts.values()].reduce<number>((sum, count) => sum + (count ?? 0), 0);
   const text = [
-    countOf(recordsIn(last), 'record'),
+    countOf(records, 'record'),
     `quiet ${formatDuration(last.atMs - quietSinceMs)} of ${formatDuration(settleMs)}`,
     `≤ ${formatDuration(Math.max(0, leftMs))} left`,
-    ...(moved.length === 0 ? [] : [`moving: ${namesOf(moved)}`]),
+    ...(moved.length === 0 ? [] : [`moving: ${listFirst(moved.map(labelOf))}`]),
   ].join(' · ');
   return { kind: 'step', name: 'watching the backfill', done: 0, total: null, text };
 }
 
-function namesOf(lists: readonly string[]): string {
-  const more = lists.length > MAX_NAMED ? ` and ${lists.length - MAX_NAMED} more` : '';
-  return `${lists.slice(0, MAX_NAMED).map(labelOf).join(', ')}${more}`;
-}
-
 function notSettled({ moved }: Settling, timeoutMs: number): SvcError {
   const why =
-    moved.length === 0 ? 'it has not been quiet for long enough' : `still moving: ${namesOf(moved)}`;
+    moved.length === 0
+      ? 'it has not been quiet for long enough'
+      : `still moving: ${listFirst(moved.map(labelOf))}`;
   const text = `V4's backfill has not settled in ${formatDuration(timeoutMs)}; ${why}.`;
   return new SvcError('not_settled', text, { hint: 'Run again later, or allow more with --wait-timeout.' });
-}
-
-function recordsIn({ counts }: Observation): number {
-  return [...counts.values()].reduce<number>((sum, count) => sum + (count ?? 0), 0);
 }

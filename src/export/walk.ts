@@ -3,15 +3,11 @@ import type { ErrorCode } from '../errors.js';
 import type { Discard } from '../store/records.js';
 import type { StreamRow } from '../store/streams.js';
 
-/** The differences between reading V3 and V4. */
-export interface ReadingRules {
-  /** Whether sweeps for changes follow a walk, and update a list that was read before. */
-  readonly sweeps: boolean;
-  /** How long before the start of the walk the records of a sweep begin. */
-  readonly sweepOverlapMs: number;
-  /** Whether the stored records of a list are dropped if it now answers 404. Not for V3, which is being shut down. */
-  readonly dropsMissingLists: boolean;
-}
+/**
+ * How long before the start of a walk the sweeps after it begin, ms. Null, for V4: no sweeps, and the stored records of a
+ * list that now answers 404 are dropped; V3's are kept, because V3 is being shut down.
+ */
+export type SweepOverlap = number | null;
 
 export interface PageOutcome {
   readonly kind: 'page';
@@ -63,21 +59,21 @@ export const MAX_SWEEPS = 10;
 const MAX_SECOND_WALKS = 1;
 
 /** The next state of a list after a page or an error. Pure. */
-export function nextStep(row: StreamRow, outcome: PageOutcome | ErrorOutcome, rules: ReadingRules): Step {
-  return outcome.kind === 'page' ? afterPage(row, outcome, rules) : afterError(row, outcome, rules);
+export function nextStep(row: StreamRow, outcome: PageOutcome | ErrorOutcome, overlap: SweepOverlap): Step {
+  return outcome.kind === 'page' ? afterPage(row, outcome, overlap) : afterError(row, outcome, overlap);
 }
 
 /**
  * The first state of a list in an export. With `restart` it is walked anew. Otherwise an unfinished reading goes on, and a
  * finished one is updated by sweeps, or walked anew where there are none.
  */
-export function beginReading(row: StreamRow, restart: boolean, rules: ReadingRules, nowMs: number): Step {
+export function beginReading(row: StreamRow, restart: boolean, overlap: SweepOverlap, nowMs: number): Step {
   const isUntouched = row.startedAt === null;
   if (isUntouched) return { row: { ...row, startedAt: isoOf(nowMs) }, discard: [] };
   if (restart || row.state === 'absent') return startReading(row, nowMs);
   if (isUnfinished(row)) return resume(row);
-  if (!rules.sweeps) return startReading(row, nowMs);
-  return startSweep({ ...row, ...RUNNING, phase: 'top_up', finishedAt: null, rounds: 0 }, rules);
+  if (overlap === null) return startReading(row, nowMs);
+  return startSweep({ ...row, ...RUNNING, phase: 'top_up', finishedAt: null, rounds: 0 }, overlap);
 }
 
 const RUNNING = { state: 'running', endReason: null, error: null } as const;
@@ -130,16 +126,16 @@ function startWalk(row: StreamRow): Step {
 }
 
 /** Starts a sweep for records updated since the last walk or sweep began; where that is unknown, for all records. */
-function startSweep(row: StreamRow, rules: ReadingRules): Step {
+function startSweep(row: StreamRow, overlap: number): Step {
   const { watermarkMs, rounds } = row;
-  const since = watermarkMs === null ? null : isoOf(watermarkMs - rules.sweepOverlapMs);
+  const since = watermarkMs === null ? null : isoOf(watermarkMs - overlap);
   const phase = row.phase === 'walk' ? 'sweep' : row.phase;
   return startWalk({ ...row, phase, since, changes: 0, rounds: rounds + 1, restartRecords: null });
 }
 
-function afterPage(before: StreamRow, page: PageOutcome, rules: ReadingRules): Step {
+function afterPage(before: StreamRow, page: PageOutcome, overlap: SweepOverlap): Step {
   const row = countPage(startClocks(before, page), page);
-  if (page.next === null) return afterLastPage(row, page, rules);
+  if (page.next === null) return afterLastPage(row, page, overlap);
   if (page.cursorRepeats) {
     return fail(row, 'cursor_loop', 'The server sent a cursor that it had sent before in this walk.');
   }
@@ -176,19 +172,21 @@ function countPage(row: StreamRow, page: PageOutcome): StreamRow {
 }
 
 /** An empty last page after a cursor may be a failure of the service: it is requested once more. */
-function afterLastPage(row: StreamRow, page: PageOutcome, rules: ReadingRules): Step {
+function afterLastPage(row: StreamRow, page: PageOutcome, overlap: SweepOverlap): Step {
   if (page.objects === 0 && row.cursor !== null && row.emptyEnd === 0) {
     return { row: { ...row, emptyEnd: 1 }, discard: [] };
   }
   const ended: StreamRow = { ...row, readAt: row.walkStartedAt };
-  return row.phase === 'walk' ? endWalk(ended, page.nowMs, rules) : endSweep(ended, page.nowMs, rules);
+  return row.phase === 'walk' || overlap === null
+    ? endWalk(ended, page.nowMs, overlap)
+    : endSweep(ended, page.nowMs, overlap);
 }
 
-function endWalk(row: StreamRow, nowMs: number, rules: ReadingRules): Step {
+function endWalk(row: StreamRow, nowMs: number, overlap: SweepOverlap): Step {
   if ((isShort(row) || hasShrunk(row)) && row.rounds < MAX_SECOND_WALKS) {
     return startWalk({ ...row, rounds: row.rounds + 1, restartRecords: null });
   }
-  return rules.sweeps ? startSweep({ ...row, rounds: 0 }, rules) : finish(row, nowMs);
+  return overlap === null ? finish(row, nowMs) : startSweep({ ...row, rounds: 0 }, overlap);
 }
 
 /** Whether total_count is higher than what came. It never decides where a list ends. */
@@ -201,9 +199,9 @@ function hasShrunk({ totalCountFirst, totalCountLast }: StreamRow): boolean {
   return totalCountFirst !== null && totalCountLast !== null && totalCountLast < totalCountFirst;
 }
 
-function endSweep(row: StreamRow, nowMs: number, rules: ReadingRules): Step {
+function endSweep(row: StreamRow, nowMs: number, overlap: number): Step {
   if (row.changes === 0) return finish(row, nowMs);
-  if (row.rounds < MAX_SWEEPS) return startSweep(row, rules);
+  if (row.rounds < MAX_SWEEPS) return startSweep(row, overlap);
   const note = `${row.model} still changed during sweep ${row.rounds}; the next export reads later changes.`;
   return { ...finish(row, nowMs), note };
 }
@@ -222,15 +220,15 @@ function end(row: StreamRow, nowMs: number): Step {
   };
 }
 
-function afterError(row: StreamRow, error: ErrorOutcome, rules: ReadingRules): Step {
+function afterError(row: StreamRow, error: ErrorOutcome, overlap: SweepOverlap): Step {
   const isExpired =
     error.code === 'http_status' && row.cursor !== null && EXPIRED_STATUSES.includes(error.status);
   if (isExpired) return afterExpiry(row, error);
-  if (error.status === 404 && isAbsence(row, error, rules)) {
+  if (error.status === 404 && isAbsence(row, error, overlap)) {
     const readAt = isoOf(error.askedMs);
     return end({ ...row, state: 'absent', endReason: 'not_found', readAt }, error.nowMs);
   }
-  const isGone = error.status === 404 && error.holdsRecords && !rules.dropsMissingLists;
+  const isGone = error.status === 404 && error.holdsRecords && overlap !== null;
   return fail(row, error.code, error.sentence, isGone ? { hint: KEEP_V3 } : {});
 }
 
@@ -245,9 +243,9 @@ function afterExpiry(row: StreamRow, error: ErrorOutcome): Step {
 }
 
 /** A list cannot be absent if it answered in this reading, or if its stored records must be kept. */
-function isAbsence(row: StreamRow, error: ErrorOutcome, rules: ReadingRules): boolean {
+function isAbsence(row: StreamRow, error: ErrorOutcome, overlap: SweepOverlap): boolean {
   const isFirstPage = row.phase === 'walk' && row.walk === row.readingWalk && row.cursor === null;
-  return isFirstPage && (rules.dropsMissingLists || !error.holdsRecords);
+  return isFirstPage && (overlap === null || !error.holdsRecords);
 }
 
 const KEEP_V3 =

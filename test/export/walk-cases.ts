@@ -1,9 +1,9 @@
-import type { ErrorOutcome, PageOutcome, ReadingRules } from '../../src/export/walk.js';
+import type { ErrorOutcome, PageOutcome, SweepOverlap } from '../../src/export/walk.js';
 import type { StreamRow } from '../../src/store/streams.js';
 
 export const NOW = 1_000_000;
-export const V3: ReadingRules = { sweeps: true, sweepOverlapMs: 100, dropsMissingLists: false };
-export const V4: ReadingRules = { sweeps: false, sweepOverlapMs: 0, dropsMissingLists: true };
+export const V3: SweepOverlap = 100;
+export const V4: SweepOverlap = null;
 
 /** A list in the middle of its first walk. */
 export function row(changes: Partial<StreamRow> = {}): StreamRow {

@@ -3,8 +3,8 @@ import {
   type ErrorOutcome,
   nextStep,
   type PageOutcome,
-  type ReadingRules,
   type Step,
+  type SweepOverlap,
 } from '../../src/export/walk.js';
 import type { StreamRow } from '../../src/store/streams.js';
 
@@ -19,7 +19,7 @@ export const PRODUCT: Subject = { begin: beginReading, decide: nextStep };
 /** One service and one client. */
 export interface Variant {
   readonly name: string;
-  readonly rules: ReadingRules;
+  readonly overlap: SweepOverlap;
   /** Records at the start, and records of a page. */
   readonly records: number;
   readonly pageSize: number;
@@ -137,7 +137,7 @@ function clientMoves(state: State, variant: Variant, subject: Subject): Move[] {
 function beginRun(state: State, variant: Variant, subject: Subject): Move[] {
   if (state.left.runs === 0) return [];
   const nowMs = state.time + variant.clockOff;
-  const step = subject.begin(state.row, false, variant.rules, nowMs);
+  const step = subject.begin(state.row, false, variant.overlap, nowMs);
   const left = { ...state.left, runs: state.left.runs - 1 };
   const next = settle({ ...state, isRunning: true, left }, step, variant);
   return [{ ...next, action: { kind: 'begin', nowMs } }];
@@ -226,12 +226,12 @@ function save(state: State, flight: Flight, variant: Variant, subject: Subject):
       sentence: 'It broke.',
       holdsRecords,
     } as const;
-    return { ...settle(saved, subject.decide(state.row, outcome, variant.rules), variant), action };
+    return { ...settle(saved, subject.decide(state.row, outcome, variant.overlap), variant), action };
   }
   const { stored, outcome } = storePage(state, answer, askedMs, nowMs, variant);
   const cursors = answer.next === null ? state.cursors : new Set([...state.cursors, answer.next]);
   const promised = promisedBy(state, answer, variant) ? flight.snapshot : state.promised;
-  const step = subject.decide(state.row, outcome, variant.rules);
+  const step = subject.decide(state.row, outcome, variant.overlap);
   const next = settle({ ...saved, stored, cursors, promised }, step, variant);
   const hasEnded = step.row.walk !== state.row.walk || step.row.state !== 'running';
   const isEarly = hasEnded && step.row.state !== 'failed' && !answer.isEnd;
@@ -242,8 +242,8 @@ function save(state: State, flight: Flight, variant: Variant, subject: Subject):
  * Whether a page dates what is promised: the first page of a walk, and with sweeps the last page of a full walk, since
  * what changed during it is caught by the sweep.
  */
-function promisedBy({ row }: State, { isEnd }: ModelPage, { rules }: Variant): boolean {
-  return row.cursor === null || (rules.sweeps && isEnd && row.phase === 'walk');
+function promisedBy({ row }: State, { isEnd }: ModelPage, { overlap }: Variant): boolean {
+  return row.cursor === null || (overlap !== null && isEnd && row.phase === 'walk');
 }
 
 /** The store in miniature, see `prepareSaveRecords`; the replays hold it against the real one. */
@@ -295,14 +295,14 @@ function settle(state: State, step: Step, variant: Variant): Omit<Move, 'action'
 /** More walks than this in so small a world are no progress. */
 const MAX_WALKS = 40;
 
-function brokenPromise({ row, stored, service, promised }: State, { rules }: Variant): string | null {
+function brokenPromise({ row, stored, service, promised }: State, { overlap }: Variant): string | null {
   const { state, walk: walks, readingWalk, records, uniqueRecords, duplicates, rejected } = row;
   if (walks > MAX_WALKS) return 'restarts without progress';
   if (records !== uniqueRecords + duplicates + rejected) return 'the counters do not add up';
   const current = [...stored.values()].filter(({ walk }) => walk >= readingWalk).length;
   if (uniqueRecords !== current) return 'unique records are miscounted';
   if (state !== 'complete' && state !== 'short') return null;
-  if (!rules.sweeps && current < stored.size) return 'records of an older reading were kept';
+  if (overlap === null && current < stored.size) return 'records of an older reading were kept';
   const lost = promised.find(
     ({ id, version }) => service.some((one) => one.id === id) && (stored.get(id)?.version ?? -1) < version,
   );

@@ -1,13 +1,13 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { beginReading as begin, nextStep as decide, type ReadingRules } from '../../src/export/walk.js';
+import { beginReading as begin, nextStep as decide, type SweepOverlap } from '../../src/export/walk.js';
 import { page } from '../export/walk-cases.js';
 import { campaignSize } from '../support/campaign.js';
 import { explore } from './explore-export.js';
 import { PRODUCT, type State, type Subject, type Variant } from './export-model.js';
 import { openModelDatabase, readRow, replay } from './replay-export.js';
 
-const V3: ReadingRules = { sweeps: true, sweepOverlapMs: 0, dropsMissingLists: false };
-const V4: ReadingRules = { sweeps: false, sweepOverlapMs: 0, dropsMissingLists: true };
+const V3: SweepOverlap = 0;
+const V4: SweepOverlap = null;
 
 const HOUR = 3600;
 const base = {
@@ -21,24 +21,31 @@ const base = {
   runs: 2,
 } as const;
 const VARIANTS: readonly Variant[] = [
-  { ...base, name: 'V3, cursors are places', rules: V3, cursors: 'place', dates: 'header' },
+  { ...base, name: 'V3, cursors are places', overlap: V3, cursors: 'place', dates: 'header' },
   {
     ...base,
     name: 'V3, clock fast',
-    rules: V3,
+    overlap: V3,
     cursors: 'record',
     dates: 'header',
     clockOff: HOUR,
     pageSize: 1,
   },
-  { ...base, name: 'V3, clock slow', rules: V3, cursors: 'record', dates: 'header', clockOff: -HOUR },
-  { ...base, name: 'V3, clock fast, no Date', rules: V3, cursors: 'place', dates: 'updates', clockOff: HOUR },
-  { ...base, name: 'V3, no dates at all', rules: V3, cursors: 'record', dates: 'none' },
-  { ...base, name: 'V3, counts', rules: V3, cursors: 'record', dates: 'header', counts: true },
+  { ...base, name: 'V3, clock slow', overlap: V3, cursors: 'record', dates: 'header', clockOff: -HOUR },
+  {
+    ...base,
+    name: 'V3, clock fast, no Date',
+    overlap: V3,
+    cursors: 'place',
+    dates: 'updates',
+    clockOff: HOUR,
+  },
+  { ...base, name: 'V3, no dates at all', overlap: V3, cursors: 'record', dates: 'none' },
+  { ...base, name: 'V3, counts', overlap: V3, cursors: 'record', dates: 'header', counts: true },
   {
     ...base,
     name: 'V3, two changes',
-    rules: V3,
+    overlap: V3,
     cursors: 'record',
     dates: 'header',
     mutations: 2,
@@ -48,17 +55,17 @@ const VARIANTS: readonly Variant[] = [
   {
     ...base,
     name: 'V3, cursors expire for ever',
-    rules: V3,
+    overlap: V3,
     cursors: 'record',
     dates: 'header',
     cursorsExpire: true,
   },
-  { ...base, name: 'V4', rules: V4, cursors: 'record', dates: 'header', pageSize: 1 },
-  { ...base, name: 'V4, counts', rules: V4, cursors: 'record', dates: 'header', counts: true, runs: 3 },
+  { ...base, name: 'V4', overlap: V4, cursors: 'record', dates: 'header', pageSize: 1 },
+  { ...base, name: 'V4, counts', overlap: V4, cursors: 'record', dates: 'header', counts: true, runs: 3 },
   {
     ...base,
     name: 'V4, two changes',
-    rules: V4,
+    overlap: V4,
     cursors: 'record',
     dates: 'header',
     mutations: 2,
@@ -114,30 +121,30 @@ describe('a fault that is planted in what decides is found', () => {
   const faults: readonly (readonly [string, Subject['decide']])[] = [
     [
       'the local clock as watermark',
-      (row, outcome, rules) =>
-        decide(row, outcome.kind === 'page' ? { ...outcome, servedMs: outcome.askedMs } : outcome, rules),
+      (row, outcome, overlap) =>
+        decide(row, outcome.kind === 'page' ? { ...outcome, servedMs: outcome.askedMs } : outcome, overlap),
     ],
     [
       'an empty last page as the end at once',
-      (row, outcome, rules) =>
-        decide(row, outcome.kind === 'page' ? { ...outcome, objects: 1 } : outcome, rules),
+      (row, outcome, overlap) =>
+        decide(row, outcome.kind === 'page' ? { ...outcome, objects: 1 } : outcome, overlap),
     ],
     [
       'an answer with an error as an empty last page',
-      (row, outcome, rules) => {
-        if (outcome.kind !== 'error' || outcome.code !== 'bad_response') return decide(row, outcome, rules);
+      (row, outcome, overlap) => {
+        if (outcome.kind !== 'error' || outcome.code !== 'bad_response') return decide(row, outcome, overlap);
         const { askedMs, nowMs } = outcome;
-        return decide(row, page({ askedMs, nowMs, objects: 0 }), rules);
+        return decide(row, page({ askedMs, nowMs, objects: 0 }), overlap);
       },
     ],
     [
       'an expired cursor as the end',
-      (row, outcome, rules) => {
-        if (outcome.kind !== 'error' || outcome.status !== 410) return decide(row, outcome, rules);
+      (row, outcome, overlap) => {
+        if (outcome.kind !== 'error' || outcome.status !== 410) return decide(row, outcome, overlap);
         return { row: { ...row, state: 'complete' }, discard: [] };
       },
     ],
-    ['no sweep after the walk', (row, outcome, rules) => decide(row, outcome, { ...rules, sweeps: false })],
+    ['no sweep after the walk', (row, outcome) => decide(row, outcome, null)],
   ];
   it.each(faults)('%s', (_, faulty) => {
     const violated = (variant: Variant) =>

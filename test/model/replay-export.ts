@@ -15,10 +15,10 @@ export function openModelDatabase(variant: Variant): Db {
   return db;
 }
 
-function resetStream(db: Db, { rules }: Variant): void {
+function resetStream(db: Db, { overlap }: Variant): void {
   db.exec('delete from stream; delete from record; delete from cursor_seen; delete from meta');
-  const generation = rules.sweeps ? 'v3' : 'v4';
-  const key = { generation, region: '', model: 'a/b', companyId: rules.sweeps ? null : 1n } as const;
+  const generation = overlap !== null ? 'v3' : 'v4';
+  const key = { generation, region: '', model: 'a/b', companyId: overlap !== null ? null : 1n } as const;
   ensureStreams(db, [{ key, route: 'b' }]);
 }
 
@@ -33,12 +33,12 @@ export function replay(db: Db, variant: Variant, actions: readonly Action[]): Pi
   resetStream(db, variant);
   let nowMs = 0;
   const clock = { now: () => nowMs };
-  const saver = createSaver({ db, config: config({ payload: 'ids' }), rules: variant.rules, clock });
+  const saver = createSaver({ db, config: config({ payload: 'ids' }), sweepOverlap: variant.overlap, clock });
   for (const action of actions) {
     if (action.kind === 'crash') continue;
     nowMs = action.nowMs;
     const row = readRow(db);
-    if (action.kind === 'begin') saver.saveStep(row, beginReading(row, false, variant.rules, nowMs), false);
+    if (action.kind === 'begin') saver.saveStep(row, beginReading(row, false, variant.overlap, nowMs), false);
     else saver.saveAnswer(row, answerOf(action.flight, variant));
   }
   return { row: readRow(db), stored: readStored(db) };
