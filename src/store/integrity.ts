@@ -60,25 +60,16 @@ export function digestRemap(db: Db, throwIfStopped: () => void = () => {}): stri
     throwIfStopped();
     hash.update(block.get(from, from + BigInt(ROWS_PER_BLOCK)) ?? '');
   }
-  for (const sql of DESCRIPTIONS) {
-    for (const row of db.prepare<[], string>(sql).pluck().iterate()) hash.update(row);
+  hash.update(db.prepare<[], string>(COUNTS).pluck().get() ?? '');
+  for (const table of DESCRIPTIONS) {
+    const columns = db.prepare(`select * from ${table}`).columns();
+    const row = `json_array(${columns.map(({ name }) => name).join(', ')})`;
+    const rows = db.prepare<[], string>(`select ${row} from ${table} order by 1`).pluck();
+    for (const text of rows.iterate()) hash.update(text);
     hash.update('\n');
   }
   return hash.digest('hex');
 }
 
-const DESCRIPTIONS = [
-  'select json_array(complete, v3_exported, v3_rows, v4_exported, v4_seen) from remap_run',
-  `select json_array(id, model, path, region, v3_company_id, v4_company_id, status, reason, matched_by, provisional,
-     unique_id_conflict, merged, count, v3_count)
-   from remap_group order by id`,
-  `select json_array(region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys, v3_keys, v4_keys, note)
-   from company order by region is null, region, v3_company_id, v4_company_id`,
-  `select json_array(group_id, day, count, earliest_ms, latest_ms) from remap_day order by group_id, day`,
-  `select json_array(model, v4_company_id, source, since_ms, records, v4_svc_id, platform_id, nine_tenths_ms)
-   from backfill_window order by model, v4_company_id`,
-  `select json_array(line, model, path, region, v3_company_id, v3_svc_id, v4_svc_id, note, until, outcome, why)
-   from decision order by line`,
-  `select json_array(generation, region, model, company_id, records, children, deleted, rejected)
-   from exported_count order by generation, region, model, company_id`,
-];
+const COUNTS = 'select json_array(complete, v3_exported, v3_rows, v4_exported, v4_seen) from remap_run';
+const DESCRIPTIONS = ['remap_group', 'company', 'remap_day', 'backfill_window', 'decision', 'exported_count'];
