@@ -1,5 +1,4 @@
-import type { PlatformDates } from './fields.js';
-import type { ModelShape } from './models.js';
+import type { ModelShape, PlatformDates } from './models.js';
 import { Draw, happens, mix } from './seeded-random.js';
 
 /**
@@ -207,11 +206,6 @@ export interface Times {
   readonly sinceMs: number;
 }
 
-/** A time in January 2026, chosen by the seed. */
-export function defaultNow(hash: number): number {
-  return Date.UTC(2026, 0, 10 + (hash % 20));
-}
-
 export interface ServiceDates {
   readonly createdMs: number;
   readonly updatedMs: number;
@@ -268,7 +262,7 @@ export function platformDates(
   const oldest = times.nowMs - OLDEST_MS;
   const latest = kind === 'outside' ? times.sinceMs - DISTANCE_MS : times.nowMs - HOUR_MS;
   const updated = between(kind === 'outside' ? oldest : times.sinceMs + DISTANCE_MS, latest);
-  const isOld = draw.chance(0.4) && 'updated_at' in shape.fields;
+  const isOld = draw.chance(0.4) && shape.fields.includes('updated_at');
   const created = isOld ? between(oldest, updated) : Math.max(oldest, updated - draw.below(DAY_MS));
   const posted = between(created, updated + 1);
   return { created: text(created), updated: text(updated), posted: text(posted) };

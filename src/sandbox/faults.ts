@@ -1,7 +1,6 @@
 import { fateAt, ORDINARY_FATE } from './fates.js';
-import { createRequestCounter, Draw, happens, hashOf, mix, mixText } from './seeded-random.js';
-import { addRecord, type StoredRecord, type Table } from './tables.js';
-import type { World } from './world.js';
+import { Draw, happens, hashOf, mix, mixText } from './seeded-random.js';
+import { addRecord, type StoredRecord, type Table, type World } from './world.js';
 
 /**
  * Faults to inject. `429` (with Retry-After), `500`, `reset`, `truncate` and `hang` affect one attempt; `cursor-expiry`
@@ -47,10 +46,11 @@ export function createFaults(
   settings: readonly FaultSetting[],
 ): (address: string) => AttemptFaults {
   const rates = new Map(settings.map(({ name, rate }) => [name, rate]));
-  const countRequests = createRequestCounter();
+  const requests = new Map<string, number>();
   return (address) => {
-    const hash = mixText(hashOf(seed, 'fault'), address);
-    const attemptHash = mix(hash, countRequests(hash));
+    const earlier = requests.get(address) ?? 0;
+    requests.set(address, earlier + 1);
+    const attemptHash = mix(mixText(hashOf(seed, 'fault'), address), earlier);
     return { strikes: (name) => happens(mixText(attemptHash, name), rates.get(name) ?? 0) };
   };
 }

@@ -1,4 +1,24 @@
-import { type FieldKind, kindOf } from './fields.js';
+import type { Draw } from './seeded-random.js';
+
+/** A JSON value in which integers of any size are exact: `bigint` is written as an integer literal. */
+export type Json = string | number | bigint | boolean | null | readonly Json[] | JsonObject;
+
+export interface JsonObject {
+  readonly [key: string]: Json;
+}
+
+export function isList(value: Json): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+/** Writes compact JSON, with keys in their order. */
+export function writeJson(value: Json): string {
+  if (typeof value === 'bigint') return value.toString();
+  if (value === null || typeof value !== 'object') return JSON.stringify(value);
+  if (isList(value)) return `[${value.map(writeJson).join(',')}]`;
+  const members = Object.entries(value).map(([key, member]) => `${JSON.stringify(key)}:${writeJson(member)}`);
+  return `{${members.join(',')}}`;
+}
 
 /** A data model with its fields, the same in V3 and V4. */
 export interface ModelShape {
@@ -9,8 +29,7 @@ export interface ModelShape {
   /** `ids`: line items with svc_id and platform_id of their own. */
   readonly lineItems: 'none' | 'plain' | 'ids';
   readonly expand: readonly string[];
-  readonly fields: Readonly<Record<string, FieldKind>>;
-  readonly hasCreationDate: boolean;
+  readonly fields: readonly string[];
 }
 
 /**
@@ -46,7 +65,6 @@ export const MODELS: readonly ModelShape[] = TABLE.trim().replace(/\n +/g, ' ').
 function parseModel(line: string): ModelShape {
   const [v3 = '', v4 = '', weight = '', expand = '', fields = ''] = line.split(/ ?\| ?/);
   const relations = expand.split(' ').filter((name) => name !== '');
-  const names = fields.split(' ');
   const ofItems = v3.startsWith('accounting/') ? 'ids' : 'plain';
   return {
     v3,
@@ -54,7 +72,92 @@ function parseModel(line: string): ModelShape {
     weight: Number(weight),
     lineItems: relations.includes('line_items') ? ofItems : 'none',
     expand: relations,
-    fields: Object.fromEntries(names.map((name) => [name, kindOf(name)])),
-    hasCreationDate: names.includes('created_at') || names.includes('org_created_at'),
+    fields: fields.split(' '),
   };
+}
+
+export interface PlatformDates {
+  readonly created: string | null;
+  readonly updated: string | null;
+  readonly posted: string | null;
+}
+
+export const UNDATED: PlatformDates = { created: null, updated: null, posted: null };
+
+type DrawField = (draw: Draw, dates: PlatformDates) => Json;
+
+/** What fills the fields of these names; the first rule that fits. */
+const RULES: readonly (readonly [names: RegExp, draw: DrawField])[] = [
+  [/^(org_)?created_at$|^fiscal_start_at$/, (_, { created }) => created],
+  [/^updated_at$/, (_, { updated }) => updated],
+  [/_date$/, (_, { posted }) => posted],
+  [/^unit_price$/, (draw) => drawAmount(draw).toFixed(2)],
+  [/^(people_count|quantity)$/, (draw) => draw.maybe(0.2, () => 1 + draw.below(5000))],
+  [/^(rate|deal_probability)$/, (draw) => draw.below(101) / 100],
+  [/(^|_)(amount|total|discount|credit|due)$/, drawAmount],
+  [/_ids$/, (draw) => Array.from({ length: draw.below(3) }, () => String(1 + draw.below(99_999)))],
+  [/currency/, (draw) => draw.pick(['EUR', 'USD', 'GBP', 'SEK', 'JPY', 'PLN', 'ILS'])],
+  [/status$/, (draw) => draw.pick(['draft', 'open', 'paid', 'voided'])],
+  [/_id$/, (draw) => draw.maybe(0.1, () => String(1 + draw.below(99_999)))],
+  [/name$/, drawName],
+  [/^(memo|description)$/, (draw) => draw.maybe(0.33, () => draw.pick(SENTENCES))],
+  [/_type$/, (draw) => draw.pick(['item', 'account', 'expense', 'shipping'])],
+];
+
+const drawCode: DrawField = (draw) => `A-${draw.next().toString(36).toUpperCase()}`;
+
+const DRAWS = new Map<string, DrawField>();
+
+export function drawFields(names: readonly string[], draw: Draw, dates: PlatformDates): JsonObject {
+  const fields: Record<string, Json> = {};
+  for (const name of names) {
+    const drawField = DRAWS.get(name) ?? RULES.find(([fits]) => fits.test(name))?.[1] ?? drawCode;
+    DRAWS.set(name, drawField);
+    fields[name] = drawField(draw, dates);
+  }
+  return fields;
+}
+
+function drawAmount(draw: Draw): number {
+  return (100 + draw.below(9_999_900)) / 100;
+}
+
+const NAMES = [
+  'Müller & Söhne GmbH',
+  'Société Générale d’Équipement',
+  '株式会社サンプル',
+  'Ακμή Α.Ε.',
+  'Zażółć Sp. z o.o.',
+  'O’Neill Ltd',
+  'Ünal Gıda A.Ş.',
+  'שלום בע״מ',
+  'Nordic Fjärd AB',
+  'Acme Corporation',
+  'Ferreira e Irmãos',
+  'ООО «Ромашка»',
+] as const;
+
+export function drawName(draw: Draw): string {
+  return `${draw.pick(NAMES)} ${1000 + draw.below(9_999_000)}`;
+}
+
+const SENTENCES = [
+  'Returned goods, see delivery note',
+  'Rückgabe – beschädigt geliefert',
+  'Quarterly service; “as agreed”',
+  'Line one\nLine two',
+  'お支払いありがとうございます',
+  'Tax included 20 % <net 30>',
+] as const;
+
+const LISTS = ['payments', 'phone_numbers', 'addresses', 'external_links'];
+
+/** A related object, or a list of them, as returned with `expand`; each has ids of its own. */
+export function drawRelation(draw: Draw, name: string): Json {
+  const drawObject = () => ({
+    svc_id: 1 + draw.below(900),
+    platform_id: String(1 + draw.below(900)),
+    name: drawName(draw),
+  });
+  return LISTS.includes(name) ? Array.from({ length: draw.below(3) }, drawObject) : drawObject();
 }

@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
 import { drawFate, type Fate, fateAt, isServedBeforeWindow, platformDates, type Scenario } from './fates.js';
 import {
-  buildRelation,
   drawFields,
+  drawRelation,
   type Json,
   type JsonObject,
   type PlatformDates,
   UNDATED,
   writeJson,
-} from './fields.js';
+} from './models.js';
 import { Draw, happens, hashOf, hexOf, mix } from './seeded-random.js';
-import { childIdOf, type StoredRecord } from './tables.js';
+import { childIdOf, type StoredRecord } from './world.js';
 
 const DAY_MS = 86_400_000;
 const FIRST_DAY = Date.UTC(2015, 0, 1);
@@ -80,14 +80,6 @@ function variantOf(key: string, hash: number): string {
   return (hash & 2) === 0 ? `00${recased}` : `  0${key} `;
 }
 
-function otherKey(hash: number): string {
-  return `moved/${hexOf(hash)}`;
-}
-
-function uniqueIdText(hash: number): string {
-  return `u-${hexOf(hash)}`;
-}
-
 const NO_KEYS: readonly Json[] = [null, '', null, 1.5, {}, [], true, '\ud800', 'lone \udc00 half'];
 
 function noKey(hash: number): Json {
@@ -107,7 +99,7 @@ function writtenKey(key: string, scenario: Scenario, hash: number): Json {
 export function platformKeyOf({ table, member: { block }, group, slot }: StoredRecord): string | null {
   if (slot.key === 'none') return null;
   const hash = mix(mix(block.hash, group), 0xc0);
-  if (slot.key === 'other') return otherKey(hash);
+  if (slot.key === 'other') return `moved/${hexOf(hash)}`;
   const key = keyText(hashOf(table.seed, 'scheme', block.shape.v3), table.scenario, group, hash);
   return slot.key === 'variant' ? variantOf(key, hash) : key;
 }
@@ -123,22 +115,26 @@ export function writtenKeyOf(record: StoredRecord): Json {
 
 export function uniqueIdOf({ member, group, slot, entityHash }: StoredRecord): string | null {
   if (slot.uniqueId === 'none') return null;
-  if (slot.uniqueId !== 'own')
-    return uniqueIdText(mix(mix(member.block.hash, group), slot.uniqueId === 'a' ? 1 : 2));
-  return happens(mix(entityHash, 5), 0.4) ? null : uniqueIdText(mix(entityHash, 6));
+  const text = (hash: number) => `u-${hexOf(hash)}`;
+  if (slot.uniqueId !== 'own') return text(mix(mix(member.block.hash, group), slot.uniqueId === 'a' ? 1 : 2));
+  return happens(mix(entityHash, 5), 0.4) ? null : text(mix(entityHash, 6));
 }
 
+const isoTime = (ms: number): string => new Date(ms).toISOString();
+
+/** The fields that every record has, by name. */
+export const SERVICE_FIELDS: Readonly<Record<string, (record: StoredRecord) => Json>> = {
+  svc_id: ({ svcId }) => svcId,
+  svc_deleted_at: ({ deleted, dates }) => (deleted ? isoTime(dates.updatedMs) : null),
+  svc_created_at: ({ dates }) => isoTime(dates.createdMs),
+  svc_updated_at: ({ dates }) => isoTime(dates.updatedMs),
+  svc_company_id: ({ member }) => member.company.id,
+  platform_id: writtenKeyOf,
+  platform_unique_id: uniqueIdOf,
+};
+
 function serviceFields(record: StoredRecord): JsonObject {
-  const { dates, deleted, member, svcId } = record;
-  return {
-    svc_id: svcId,
-    svc_deleted_at: deleted ? new Date(dates.updatedMs).toISOString() : null,
-    svc_created_at: new Date(dates.createdMs).toISOString(),
-    svc_updated_at: new Date(dates.updatedMs).toISOString(),
-    svc_company_id: member.company.id,
-    platform_id: writtenKeyOf(record),
-    platform_unique_id: uniqueIdOf(record),
-  };
+  return Object.fromEntries(Object.entries(SERVICE_FIELDS).map(([name, read]) => [name, read(record)]));
 }
 
 /** Share of old records without platform dates, which are judged by the service's dates. */
@@ -158,8 +154,7 @@ const DRIFTING = ['memo', 'description', 'status', 'payment_status'];
 
 /** The platform's fields, the same in V3 and V4 except for a few that drifted in the ugly scenario. */
 export function platformFields(record: StoredRecord): JsonObject {
-  const names = Object.keys(record.table.shape.fields);
-  const fields = drawFields(names, new Draw(record.entityHash), platformDatesOf(record));
+  const fields = drawFields(record.table.shape.fields, new Draw(record.entityHash), platformDatesOf(record));
   const field = driftedField(record);
   return field === null ? fields : { ...fields, [field]: 'changed since V3 read it' };
 }
@@ -167,7 +162,7 @@ export function platformFields(record: StoredRecord): JsonObject {
 function driftedField({ entityHash, table }: StoredRecord): string | null {
   const drifts = table.scenario === 'ugly' && table.generation === 'v4';
   if (!drifts || !happens(mix(entityHash, 9), DRIFT_RATE)) return null;
-  return DRIFTING.find((name) => name in table.shape.fields) ?? null;
+  return DRIFTING.find((name) => table.shape.fields.includes(name)) ?? null;
 }
 
 export interface ChildGroup {
@@ -219,7 +214,7 @@ export function writeRecord(
   const texts = [writeJson(serviceFields(record)), JSON.stringify(fields)];
   for (const name of table.shape.expand) {
     if (!expand.has(name)) continue;
-    const value = name === 'line_items' ? writeLineItems(record) : JSON.stringify(buildRelation(draw, name));
+    const value = name === 'line_items' ? writeLineItems(record) : JSON.stringify(drawRelation(draw, name));
     texts.push(`{"${name}":${value}}`);
   }
   if (select.has('raw_data')) texts.push(JSON.stringify({ raw_data: { source: table.shape.v3, fields } }));
@@ -235,10 +230,10 @@ function joinObjects(texts: readonly string[]): string {
   return `{${texts.map((text) => text.slice(1, -1)).join(',')}}`;
 }
 
-const ITEM_FIELDS =
-  'item_id tax_id line_item_type_id line_item_type description quantity unit_amount sub_total total_discount tax_amount total_amount'.split(
-    ' ',
-  );
+const ITEM_FIELDS = (
+  'item_id tax_id line_item_type_id line_item_type description quantity unit_amount sub_total total_discount ' +
+  'tax_amount total_amount'
+).split(' ');
 const DOCUMENT_ITEM_FIELDS = [
   ...ITEM_FIELDS,
   'tracking_category_ids',

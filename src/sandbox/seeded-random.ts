@@ -76,12 +76,3 @@ export function shuffle<T>(list: T[], hash: number): T[] {
   }
   return list;
 }
-
-export function createRequestCounter(): (hash: number) => number {
-  const counters = new Map<number, number>();
-  return (hash) => {
-    const count = counters.get(hash) ?? 0;
-    counters.set(hash, count + 1);
-    return count;
-  };
-}

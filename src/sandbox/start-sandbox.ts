@@ -1,24 +1,15 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AttemptFaults, createFaults, type FaultSetting } from './faults.js';
-import type { JsonObject } from './fields.js';
-import { MODELS } from './models.js';
+import { type JsonObject, MODELS } from './models.js';
 import { hashOf, hexOf, mixText } from './seeded-random.js';
-import {
-  answerError,
-  createService,
-  type Defects,
-  type Service,
-  type ServiceAnswer,
-  v3Prefix,
-} from './service.js';
+import { createService, type Service, v3Prefix } from './service.js';
 import { buildTruth, type TruthRow } from './truth.js';
 import { buildWorld, regionsOf, type World, type WorldOptions } from './world.js';
 
 export interface SandboxOptions extends Omit<WorldOptions, 'arrivals'> {
   readonly port?: number | undefined;
   readonly faults?: readonly FaultSetting[] | undefined;
-  readonly defects?: Defects | undefined;
   /** How long V4 takes to load all its data; 0 by default. */
   readonly backfillSeconds?: number | undefined;
   /** Wall clock, ms since 1970, for backfill and `mutate`. */
@@ -41,7 +32,7 @@ export interface Sandbox {
 
 /** Starts a V3 and V4 service on 127.0.0.1; the same options give the same service. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const { seed, faults = [], defects = {}, clock = Date.now } = options;
+  const { seed, faults = [], clock = Date.now } = options;
   const world = buildWorld({ ...options, arrivals: faults.some(({ name }) => name === 'mutate') });
   const apiKey = `sandbox-${hexOf(hashOf(seed, 'api_key'))}`;
   const backfillMs = (options.backfillSeconds ?? 0) * 1000;
@@ -55,7 +46,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     port: options.port ?? 0,
     faultsFor: createFaults(seed, faults),
     clock,
-    answer: createService({ world, apiKey, clock, defects, loadedShare }),
+    answer: createService({ world, apiKey, clock, loadedShare }),
   });
   const { origin } = server;
   const regions = regionsOf(world.scenario);
@@ -98,11 +89,7 @@ function buildConfig(
       expand: shape.lineItems === 'none' ? [] : ['line_items'],
       children: shape.lineItems === 'ids' ? ['line_items'] : [],
     })),
-    companies: { match: 'auto' },
-    backfill: {
-      since: new Date(world.times.sinceMs).toISOString(),
-      dateFields: ['posted_date', 'created_at', 'updated_at', 'org_created_at'],
-    },
+    backfill: { since: new Date(world.times.sinceMs).toISOString() },
     ...(world.scenario === 'clean'
       ? { limits: { outside_backfill_window: '100%', connection_inert: '100%' } }
       : {}),
@@ -138,18 +125,10 @@ function handle(options: HttpOptions, request: IncomingMessage, response: Server
   const faults = options.faultsFor(address);
   if (faults.strikes('hang')) return;
   if (faults.strikes('reset')) return void request.socket.resetAndDestroy();
-  const { status, headers, body } = refuse(url, faults) ?? options.answer(request, url, faults);
+  const { status, headers, body } = options.answer(request, url, faults);
   const isCut = faults.strikes('truncate');
   if (isCut && (mixText(0, address) & 1) === 0) response.setHeader('content-length', Buffer.byteLength(body));
   response.writeHead(status, { ...headers, date: new Date(options.clock()).toUTCString() });
   if (!isCut) return void response.end(body);
   response.write(body.slice(0, body.length >>> 1), () => response.destroy());
-}
-
-function refuse(url: URL, faults: AttemptFaults): ServiceAnswer | null {
-  const requestId = url.pathname.startsWith('/v4') ? 'req_refused' : null;
-  if (faults.strikes('429')) {
-    return answerError(429, 'too_many_requests', 'Too many requests.', requestId, { 'retry-after': '1' });
-  }
-  return faults.strikes('500') ? answerError(500, 'internal', 'Something broke.', requestId) : null;
 }

@@ -1,7 +1,6 @@
 import { ARRIVING_FATE, type Fate, type FateRow, fateAt, type Slot } from './fates.js';
 import { type ChildRecord, childGroupsOf, childrenIn, platformKeyOf } from './record-body.js';
-import type { Block, Company, StoredRecord, Table } from './tables.js';
-import type { Connection, World } from './world.js';
+import type { Block, Company, Connection, StoredRecord, Table, World } from './world.js';
 
 /** The correct remap row of one record or line item. Ids are strings of digits, or null. */
 export interface TruthRow {
@@ -72,16 +71,21 @@ function rowsOnlyInV4(fate: Fate, reason: string): readonly FateRow[] {
 }
 
 interface Scope {
+  readonly kind: Connection['kind'];
   readonly block: Block;
-  readonly v3: TableSide | null;
-  readonly v4: TableSide | null;
-  /** Whether the V3 and V4 company are a pair. */
-  readonly isPaired: boolean;
+  readonly v3: Side | null;
+  readonly v4: Side | null;
 }
 
-interface TableSide {
+/** One company's records of a block, by group. */
+interface Side {
   readonly company: Company;
   readonly groups: readonly (readonly StoredRecord[])[];
+}
+
+/** Whether the V3 and V4 company of a connection are a pair. */
+function isPaired(kind: Connection['kind']): boolean {
+  return kind === 'normal' || kind === 'inert';
 }
 
 /**
@@ -90,22 +94,21 @@ interface TableSide {
  */
 export function* buildTruth(world: World): Generator<TruthRow> {
   for (const { kind, blocks, ...companies } of world.connections) {
-    const isPaired = kind === 'normal' || kind === 'inert';
     for (const block of blocks) {
       const { shape } = block;
       const v3 = companies.v3.map((company) =>
         sideOf(world.v3.get(company.region ?? '')?.get(shape.v3), company),
       );
       const v4 = companies.v4.map((company) => sideOf(world.v4.get(shape.v4), company));
-      const sides = isPaired
+      const sides = isPaired(kind)
         ? [{ v3: v3[0] ?? null, v4: v4[0] ?? null }]
         : [...v3.map((side) => ({ v3: side, v4: null })), ...v4.map((side) => ({ v3: null, v4: side }))];
-      for (const side of sides) yield* truthOfScope({ block, isPaired, ...side }, kind);
+      for (const side of sides) yield* truthOfScope({ kind, block, ...side });
     }
   }
 }
 
-function sideOf(table: Table | undefined, company: Company): TableSide | null {
+function sideOf(table: Table | undefined, company: Company): Side | null {
   const member = table?.members.find((candidate) => candidate.company === company);
   if (member === undefined) return null;
   const groups: StoredRecord[][] = Array.from(member.block.fates, () => []);
@@ -113,14 +116,14 @@ function sideOf(table: Table | undefined, company: Company): TableSide | null {
   return { company, groups };
 }
 
-function* truthOfScope(scope: Scope, kind: Connection['kind']): Generator<TruthRow> {
+function* truthOfScope(scope: Scope): Generator<TruthRow> {
   const { fates, isAbsent } = scope.block;
   for (const [group, number] of fates.entries()) {
     const fate = fateAt(number);
-    const find = (side: TableSide | null, slot: Slot | undefined) =>
+    const find = (side: Side | null, slot: Slot | undefined) =>
       side?.groups[group]?.find((record) => record.slot === slot) ?? null;
     const shown = new Set<number | null>();
-    for (const row of rowsFor(kind, isAbsent, fate)) {
+    for (const row of rowsFor(scope.kind, isAbsent, fate)) {
       const v3 = find(scope.v3, fate.v3[row.v3 ?? -1]);
       const v4 = find(scope.v4, fate.v4[row.v4 ?? -1]);
       if (v3 === null && v4 === null) continue;
@@ -151,8 +154,9 @@ function* truthOfRecord(
 ): Generator<TruthRow> {
   const record = v3 ?? v4;
   if (record === null) return;
-  const stable = [v3, v4].every(isStable);
+  const stable = [v3, v4].every((side) => side === null || isStable(side));
   const live = [v3, v4].every((side) => side?.deleted !== true);
+  const parents = { v3: textOf(v3), v4: textOf(v4) };
   yield {
     ...companiesOf(scope, v3 !== null),
     live,
@@ -161,8 +165,8 @@ function* truthOfRecord(
     platform_id: platformKeyOf(record),
     parent_v3_svc_id: null,
     parent_v4_svc_id: null,
-    v3_svc_id: idText(v3),
-    v4_svc_id: idText(v4),
+    v3_svc_id: parents.v3,
+    v4_svc_id: parents.v4,
     status,
     reason,
   };
@@ -173,10 +177,10 @@ function* truthOfRecord(
       ...companiesOf(scope, child.v3 !== null),
       path: 'line_items',
       platform_id: (child.v3 ?? child.v4)?.key ?? null,
-      parent_v3_svc_id: child.v3 && idText(v3),
-      parent_v4_svc_id: child.v4 && idText(v4),
-      v3_svc_id: child.v3?.svcId.toString() ?? null,
-      v4_svc_id: child.v4?.svcId.toString() ?? null,
+      parent_v3_svc_id: child.v3 && parents.v3,
+      parent_v4_svc_id: child.v4 && parents.v4,
+      v3_svc_id: textOf(child.v3),
+      v4_svc_id: textOf(child.v4),
       ...(status === 'matched' ? { status: child.status, reason: child.reason } : inherited),
       live,
       stable,
@@ -208,21 +212,20 @@ function childrenOf(
   });
 }
 
-function companiesOf({ block, isPaired, v3, v4 }: Scope, isInV3: boolean) {
+function companiesOf({ kind, block, v3, v4 }: Scope, isInV3: boolean) {
   const company = isInV3 ? v3?.company : undefined;
   return {
     model: block.shape.v3,
     region: company?.region ?? null,
     v3_company_id: company?.id.toString() ?? null,
-    v4_company_id: !isInV3 || isPaired ? (v4?.company.id.toString() ?? null) : null,
+    v4_company_id: !isInV3 || isPaired(kind) ? (v4?.company.id.toString() ?? null) : null,
   };
 }
 
-function isStable(stored: StoredRecord | null): boolean {
-  if (stored === null) return true;
-  return stored.fate !== fateAt(ARRIVING_FATE) && stored.change === null;
+function isStable({ fate, change }: StoredRecord): boolean {
+  return fate !== fateAt(ARRIVING_FATE) && change === null;
 }
 
-function idText(stored: StoredRecord | null): string | null {
-  return stored === null ? null : stored.svcId.toString();
+function textOf(stored: { readonly svcId: bigint } | null): string | null {
+  return stored?.svcId.toString() ?? null;
 }

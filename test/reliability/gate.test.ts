@@ -1,20 +1,21 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { MODELS } from '../../src/sandbox/models.js';
 import type { SandboxOptions } from '../../src/sandbox/start-sandbox.js';
 import { readRemapRows } from '../contract.js';
 import { sandboxStarter } from '../sandbox/sandboxes.js';
 import { campaignCases } from '../support/campaign.js';
 import { DECISIONS_HEADER } from '../support/decide-by-truth.js';
+import { type Strike, send, startFaultServer } from '../support/fault-server.js';
 import { type HostileItem, startHostileService } from '../support/hostile-service.js';
 import { openProject } from '../support/project.js';
+import { recordSandbox } from '../support/recordings.js';
 import { keysOf, makeFolder, runCli } from '../support/run-cli.js';
 
 type Settings = Readonly<Record<string, unknown>>;
 
 describe('check judges only what is complete, current and of this configuration', async () => {
-  const { sandbox, cwd, run } = await openProject({ seed: 3, scale: 100, companies: 2 });
+  const { sandbox, cwd, run } = await openProject({ seed: 3, scale: 200 });
   const base = sandbox.config();
   const configure = (settings: Settings) =>
     writeFileSync(join(cwd, 'svc-migrate.config.json'), JSON.stringify({ ...base, ...settings }));
@@ -92,21 +93,44 @@ describe('run ends with the code of what it met', () => {
   const openSandbox = sandboxStarter();
   const CASES: readonly (readonly [string, Partial<SandboxOptions>, number, object])[] = [
     ['findings that nobody accepted', { scenario: 'ugly' }, 1, {}],
-    ['no V3 list at all', { defects: { absentV3: MODELS.map(({ v3 }) => v3) } }, 2, {}],
     ['V4 without records', { backfillSeconds: 1000, clock: () => 0 }, 5, {}],
     ['a service that fails', { faults: [{ name: '500', rate: 1 }] }, 4, { http: { attempts: 1 } }],
-    ['malformed objects', { defects: { malformed: 0.05 } }, 1, {}],
-    ['a count that is too high', { defects: { totalCount: 1_000_000 } }, 1, {}],
   ];
   it.each(CASES)('%s', async (_, options, code, settings) => {
-    const sandbox = await openSandbox({ seed: 5, scale: 100, companies: 2, ...options });
+    const sandbox = await openSandbox({ seed: 5, ...options });
     const cwd = makeFolder({ ...sandbox.config(), ...settings });
     const ended = await runCli(['run', '--quiet', '--json', '-'], { cwd, env: keysOf(sandbox.apiKey) });
     expect([ended.code, JSON.parse(ended.stdout).exitCode], ended.stderr).toEqual([code, code]);
   });
 
+  /** How a service's true answers are altered. */
+  const ALTERED: readonly (readonly [string, number, (text: string, isV3: boolean) => string | null])[] = [
+    ['no V3 list at all', 2, (text, isV3) => (isV3 ? null : text)],
+    [
+      'malformed objects',
+      1,
+      (text, isV3) => (isV3 ? text.replace('"data":[{', '"data":[null,{"svc_id":1.5},{') : text),
+    ],
+    ['a count that is too high', 1, (text) => text.replace(/"total_count":\d+/, '"total_count":1000000')],
+  ];
+  it.each(ALTERED)('%s', async (_, code, alter) => {
+    const sandbox = await openSandbox({ seed: 5 });
+    const strike: Strike = ({ response, answer, seen }) => {
+      const text = alter(String(answer.body), seen.address.startsWith('/v3'));
+      const altered = text === null ? { status: 404, body: Buffer.from('{}') } : { body: Buffer.from(text) };
+      send(response, { ...answer, ...altered });
+    };
+    const script = () => ({ strike, strikes: { left: 0 } });
+    const server = await startFaultServer({ recordings: recordSandbox(sandbox), script });
+    const config = JSON.stringify(sandbox.config()).replaceAll(sandbox.v4, server.origin);
+    const cwd = makeFolder(JSON.parse(config));
+    const ended = await runCli(['run', '--quiet', '--json', '-'], { cwd, env: keysOf(sandbox.apiKey) });
+    await server.close();
+    expect([ended.code, JSON.parse(ended.stdout).exitCode], ended.stderr).toEqual([code, code]);
+  });
+
   it('a refused key', async () => {
-    const sandbox = await openSandbox({ seed: 5, scale: 60 });
+    const sandbox = await openSandbox({ seed: 5 });
     const cwd = makeFolder(sandbox.config());
     const ended = await runCli(['run', '--json', '-'], { cwd, env: keysOf('wrong') });
     expect([ended.code, JSON.parse(ended.stdout).code]).toEqual([3, 'auth']);

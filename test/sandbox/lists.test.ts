@@ -103,7 +103,7 @@ describe('lists', () => {
     const fields: readonly (readonly [string, string, (value: unknown) => bigint | number | string])[] = [
       ['payments/items', 'svc_id', (value) => BigInt(String(value))],
       ['payments/items', 'svc_updated_at', (value) => Date.parse(String(value))],
-      ['payments/items', 'unit_price', Number],
+      ['payments/orders', 'amount', Number],
       ['payments/items', 'name', String],
       ['accounting/bill_credit_notes', 'bill_ids', String],
     ];

@@ -166,7 +166,6 @@ describe('routes', () => {
       'svc_id[eq]=one',
       'svc_updated_at[gte]=yesterday',
       'total_amount[gt]=1',
-      'total_amount[gte]=much',
       'next=nonsense',
       'prev=nonsense',
     ];
