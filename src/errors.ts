@@ -108,7 +108,7 @@ const RESOURCES: Readonly<Record<string, readonly [what: string, hint: string]>>
     'has no memory left for this process',
     'Free memory, or raise the limit (ulimit -v, or that of the container).',
   ],
-  EAGAIN: ['allows this process no more threads', 'Raise the limit (ulimit -u, or that of the container).'],
+  EAGAIN: ['has no resources left for this process', 'Raise its limits (ulimit -a, or the container).'],
 };
 
 const FILE_ERRORS: Readonly<Record<string, string>> = {
@@ -139,7 +139,7 @@ export function errorCodeOf(error: unknown): string {
 
 function resourceError(error: unknown): SvcError | null {
   if (!(error instanceof Error)) return null;
-  const [what, hint] = RESOURCES[resourceCodeOf(error)] ?? [];
+  const [what, hint] = RESOURCES[isOutOfMemory(error) ? 'ENOMEM' : errorCodeOf(error)] ?? [];
   if (what === undefined) return null;
   return new SvcError('resources', `The system ${what}.`, {
     hint,
@@ -148,13 +148,9 @@ function resourceError(error: unknown): SvcError | null {
   });
 }
 
-function resourceCodeOf(error: Error): string {
-  const code = 'code' in error ? String(error.code) : '';
-  const isMemory = code === 'ERR_WORKER_OUT_OF_MEMORY' || code === 'ERR_MEMORY_ALLOCATION_FAILED';
-  if (isMemory || (error instanceof RangeError && OUT_OF_MEMORY.test(error.message))) return 'ENOMEM';
-  if (code !== 'ERR_WORKER_INIT_FAILED') return code;
-  // The message ends with the code of the system.
-  return Object.keys(RESOURCES).find((one) => error.message.includes(one)) ?? code;
+function isOutOfMemory(error: Error): boolean {
+  if (errorCodeOf(error) === 'ERR_MEMORY_ALLOCATION_FAILED') return true;
+  return error instanceof RangeError && OUT_OF_MEMORY.test(error.message);
 }
 
 /** V8's messages if it cannot allocate memory for a buffer or for WebAssembly. */

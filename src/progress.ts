@@ -1,15 +1,20 @@
 import { Writable } from 'node:stream';
 import type { Clock, Generation, OnProgress, ProgressEvent, StreamKey } from './domain.js';
-import type { Display, DisplayOptions } from './terminal-display.js';
 import { escapeUnseen } from './text/escape.js';
 import { countOf, formatDuration, groupDigits } from './text/numbers.js';
+import { displayWidth, fitText, wrapLines } from './text/wrap.js';
 
 const PLAIN_EVERY_MS = 10_000;
 const DRAW_EVERY_MS = 200;
 const LISTS = 'lists';
 const UNNAMED_STAGE = 'working';
+/** Columns for the spinner, a space, and the last column, which stays empty. */
+const SPINNER_COLUMNS = 3;
 
-export interface ProgressOptions extends DisplayOptions {
+export interface ProgressOptions {
+  readonly stream: NodeJS.WritableStream;
+  readonly width: () => number;
+  readonly color: boolean;
   readonly isTty: boolean;
   readonly quiet: boolean;
   /** Also print every list as it ends. */
@@ -34,9 +39,7 @@ type StageKey = Generation | 'alone';
 export async function createProgress(options: ProgressOptions): Promise<Progress> {
   const { clock, quiet, verbose, every = repeatEvery } = options;
   const display =
-    options.isTty && !quiet
-      ? (await import('./terminal-display.js')).createTerminalDisplay(options)
-      : createPlainDisplay(options);
+    options.isTty && !quiet ? await createTerminalDisplay(options) : createPlainDisplay(options);
   const stages = new Map<StageKey, Stage>();
   const endStage = (key: StageKey, end: 'done' | 'failed') => {
     const line = quiet ? undefined : stages.get(key)?.renderEnd(clock.now(), end);
@@ -108,6 +111,49 @@ function writeThrough(
   // The writer gets the error from its callback. A closed pipe also emits it later, when nobody listens any more.
   wrapped.on('error', () => {});
   return Object.assign(wrapped, target.isTTY === undefined ? {} : { isTTY: target.isTTY });
+}
+
+/** A display of permanent lines, and of one line for each stage. */
+interface Display {
+  write(line: string): void;
+  /** @param stages the parts of each stage's line, most important first */
+  draw(stages: readonly (readonly string[])[]): void;
+  clear(): void;
+}
+
+/** Redraws a line for each stage; permanent lines go above them. */
+async function createTerminalDisplay({ stream, width, color }: ProgressOptions): Promise<Display> {
+  const { default: ora } = await import('ora');
+  const spinner = ora({
+    stream,
+    isEnabled: true,
+    discardStdin: false,
+    hideCursor: false,
+    color: color ? 'cyan' : false,
+  });
+  return {
+    write: (line) => {
+      spinner.stop();
+      stream.write(wrapLines([line], width()));
+    },
+    draw: (stages) => {
+      const columns = Math.max(1, width() - SPINNER_COLUMNS);
+      spinner.text = stages.map((parts) => fitParts(parts, columns)).join('\n  ');
+      if (spinner.isSpinning) spinner.render();
+      else spinner.start();
+    },
+    clear: () => void spinner.stop(),
+  };
+}
+
+/** As many parts of a line as fit into `width` columns. */
+export function fitParts([name = '', ...parts]: readonly string[], width: number): string {
+  let line = fitText(name, width);
+  for (const part of parts) {
+    const longer = `${line} · ${part}`;
+    if (displayWidth(longer) <= width) line = longer;
+  }
+  return line;
 }
 
 function createPlainDisplay({ stream, clock }: ProgressOptions): Display {
