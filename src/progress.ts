@@ -2,7 +2,6 @@ import { Writable } from 'node:stream';
 import type { Clock, Generation, OnProgress, ProgressEvent, StreamKey } from './domain.js';
 import { escapeUnseen } from './text/escape.js';
 import { countOf, formatDuration, groupDigits } from './text/numbers.js';
-import { displayWidth, fitText, wrapLines } from './text/wrap.js';
 
 const PLAIN_EVERY_MS = 10_000;
 const DRAW_EVERY_MS = 200;
@@ -124,6 +123,7 @@ interface Display {
 /** Redraws a line for each stage; permanent lines go above them. */
 async function createTerminalDisplay({ stream, width, color }: ProgressOptions): Promise<Display> {
   const { default: ora } = await import('ora');
+  const { fitParts, wrapLines } = await import('./text/wrap.js');
   const spinner = ora({
     stream,
     isEnabled: true,
@@ -144,16 +144,6 @@ async function createTerminalDisplay({ stream, width, color }: ProgressOptions):
     },
     clear: () => void spinner.stop(),
   };
-}
-
-/** As many parts of a line as fit into `width` columns. */
-export function fitParts([name = '', ...parts]: readonly string[], width: number): string {
-  let line = fitText(name, width);
-  for (const part of parts) {
-    const longer = `${line} · ${part}`;
-    if (displayWidth(longer) <= width) line = longer;
-  }
-  return line;
 }
 
 function createPlainDisplay({ stream, clock }: ProgressOptions): Display {

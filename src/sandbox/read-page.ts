@@ -195,8 +195,9 @@ export function readPage<T extends Place>(objects: readonly T[], query: Query): 
   const direction = query.prev === null ? 'next' : 'prev';
   const written = query[direction];
   const cursor = written === null ? null : readCursor(direction, written, fingerprint);
-  const found = cursor === null ? 0 : objects.findIndex((object) => compare(object, cursor, sort) >= 0);
-  const at = found < 0 ? objects.length : found;
+  const isBefore = (object: T) => cursor !== null && compare(object, cursor, sort) < 0;
+  const first = objects.findIndex((object) => !isBefore(object));
+  const at = first < 0 ? objects.length : first;
   const from = direction === 'next' ? at : Math.max(0, at - limit);
   const to = direction === 'next' ? Math.min(at + limit, objects.length) : at;
   const write = (toward: 'next' | 'prev', place: Place | null = null, copy = 0) =>

@@ -60,3 +60,13 @@ function wrapHanging(line: string, width: number): string {
   const wrapped = wrapText(line.slice(head.length), width, ' '.repeat(head.length));
   return head + wrapped.join('\n').slice(head.length);
 }
+
+/** As many parts of a line as fit into `width` columns. */
+export function fitParts([name = '', ...parts]: readonly string[], width: number): string {
+  let line = fitText(name, width);
+  for (const part of parts) {
+    const longer = `${line} · ${part}`;
+    if (displayWidth(longer) <= width) line = longer;
+  }
+  return line;
+}

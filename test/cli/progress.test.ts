@@ -2,8 +2,8 @@ import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { ProgressEvent, StreamKey } from '../../src/domain.js';
-import { createProgress, fitParts, type ProgressOptions } from '../../src/progress.js';
-import { displayWidth } from '../../src/text/wrap.js';
+import { createProgress, type ProgressOptions } from '../../src/progress.js';
+import { displayWidth, fitParts } from '../../src/text/wrap.js';
 
 const INVOICES: StreamKey = { generation: 'v3', region: 'eu', model: 'accounting/invoices', companyId: null };
 
