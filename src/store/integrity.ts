@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { SvcError } from '../errors.js';
 import { DAMAGED } from './open.js';
-import { readRemapRun } from './remap.js';
 import { type Db, Sqlite } from './sqlite.js';
 
 /** True for an error that the program does not foresee; a damaged file can be its cause. */
@@ -10,17 +9,24 @@ export function isBug(error: unknown): boolean {
 }
 
 /**
- * Checks the whole file, its indexes too, and that children have known paths.
+ * Checks the whole file, its indexes too, that children have known paths, and that texts with JSON can be read.
  *
  * @throws SvcError `corrupt_database`
  */
 export function assertUndamaged(db: Db): void {
   checkFile(db, 'integrity_check(1)');
-  const stray = db.prepare('select 1 from child where path not in (select id from child_path) limit 1');
-  if (stray.get() === undefined) return;
-  throw new SvcError('corrupt_database', 'The database is damaged: a child has an unknown path.', {
-    hint: DAMAGED,
-  });
+  const damage = db
+    .prepare<[], string>(`
+      select 'a child has an unknown path' from child where path not in (select id from child_path)
+      union all
+      select 'a setting cannot be read' from meta where not json_valid(value)
+      union all
+      select 'the inputs of the remap cannot be read' from remap_run where not json_valid(inputs)
+      limit 1`)
+    .pluck()
+    .get();
+  if (damage === undefined) return;
+  throw new SvcError('corrupt_database', `The database is damaged: ${damage}.`, { hint: DAMAGED });
 }
 
 /** @throws SvcError `corrupt_database` */
@@ -38,8 +44,8 @@ export function checkFile(db: Db, check: 'quick_check(1)' | 'integrity_check(1)'
  * @throws SvcError `corrupt_database` if the remap was changed
  */
 export function verifyRemap(db: Db): void {
-  const run = readRemapRun(db);
-  if (run === null || digestRemap(db) === run.sha256) return;
+  const sha256 = db.prepare<[], string>('select sha256 from remap_run').pluck().get();
+  if (sha256 === undefined || digestRemap(db) === sha256) return;
   throw new SvcError('corrupt_database', 'The remap is not the one that was built: it was changed since.', {
     hint: 'Build it again with `svc-migrate remap`.',
   });

@@ -84,7 +84,7 @@ describe.each(KILLED)('an export of %s that is killed (into older data: %s)', (g
   it('over and over, also while it recovers, ends with the same data as an undisturbed one', async () => {
     const { contents } = await undisturbed(await prepared(generation, isAnew), generation);
     const b = await prepared(generation, isAnew);
-    const maxKills = campaignSize({ small: 2, full: 100 });
+    const maxKills = campaignSize({ small: 2, full: 40 });
     let kills = 0;
     while (kills < maxKills && exportAndKill(b, generation, kills % 2 === 0 ? 'saved' : 'saving', 1))
       kills += 1;

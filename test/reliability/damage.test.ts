@@ -100,12 +100,14 @@ describe('a remap that was changed since it was built', () => {
   );
 });
 
-describe('a report over a remap that was changed', () => {
+describe('a report over a database that was changed', () => {
   const CHANGES = [
     "update remap_row set evidence = '{' || evidence where id in (select r.id from remap_row r join remap_group g on g.id = r.group_id where g.status <> 'matched')",
     'update remap_group set count = count + 1, v3_count = v3_count + 1',
     'update exported_count set records = records - 1',
     'update remap_run set v3_rows = v3_rows + 1',
+    "update remap_run set inputs = '{' || inputs",
+    "update meta set value = '{' || value where name like 'fingerprint%'",
   ];
   it.each(CHANGES)('ends with 6 where it cannot be made: %s', async (statement) => {
     restore();

@@ -58,7 +58,7 @@ function onSmallDisk(name: string, kilobytes: number, lines: readonly string[]):
 }
 
 describe.runIf(CAN_MOUNT)('a small disk', () => {
-  const SIZES = campaignSize({ small: [288], full: [8, 96, 192, 288, 384, 512, 24_576] });
+  const SIZES = campaignSize({ small: [288], full: [8, 96, 288, 512, 24_576] });
 
   it('ends the run with 6; on a larger one it goes on to the same result', async () => {
     const codes: string[] = [];
@@ -76,7 +76,7 @@ describe.runIf(CAN_MOUNT)('a small disk', () => {
     }
     process.stdout.write(`disks of ${SIZES.join(', ')} KiB: first runs ended with ${codes.join(', ')}\n`);
     expect(codes.filter((code) => code === '6').length).toBeGreaterThanOrEqual(
-      campaignSize({ small: 1, full: 5 }),
+      campaignSize({ small: 1, full: 3 }),
     );
   });
 
