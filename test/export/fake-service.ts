@@ -181,7 +181,6 @@ function pageRecord(record: FakeRecord): PageRecord {
     children: children.map((child) => {
       return { ...child, path: 'line_items', platformUniqueId: null, deleted: false };
     }),
-    facts: null,
   };
 }
 
