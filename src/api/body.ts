@@ -52,11 +52,7 @@ const OPEN_ARRAY = 0x5b;
 const BACKSLASH = 0x5c;
 const OPEN_OBJECT = 0x7b;
 
-/**
- * Refuses a body that JSON.parse would turn into many times its size, such as millions of empty objects.
- *
- * @throws SvcError `body_too_large`
- */
+/** Refuses a body that JSON.parse would turn into many times its size, such as millions of empty objects. */
 export function assertParsable(body: Uint8Array, maxBodyBytes: number): void {
   if (body.length < MIN_COUNTED_BYTES) return;
   let costLeft = maxBodyBytes * MAX_COST_FACTOR;

@@ -42,7 +42,6 @@ export interface Api {
   fetchPage(request: ListRequest): Promise<ListPage>;
   /** One page of a list with the caller's own parameters, for filtered reads and probes. */
   fetchRawList(request: RawListRequest): Promise<ListPage>;
-  /** One V4 record, or null if there is none (404). */
   fetchRecord(request: RecordRequest): Promise<RecordMembers | null>;
   /** The services' clocks minus ours, by region, where a response had a `Date` header. */
   clockOffsets(): readonly { readonly region: string; readonly clockOffsetMs: number }[];

@@ -39,7 +39,6 @@ export function parseCompanyPage(text: string, format: CompanyListFormat): Parse
   return { records: [], rejected: [], companies, next, totalCount };
 }
 
-/** The field with the ids of listed companies, and all fields of the first. */
 export function describeCompanies(
   companies: readonly V4Company[],
   format: CompanyListFormat,
@@ -50,7 +49,6 @@ export function describeCompanies(
   return { idField: idPath.join('.'), fields: company === undefined ? [] : fieldsOf(company) };
 }
 
-/** The names that an id may have. */
 function idNames({ fieldPrefix: prefix, companyIdField }: CompanyListFormat): readonly string[] {
   if (companyIdField === null) return [`${prefix}id`, `${prefix}company_id`, 'id'];
   return companyIdField.split('.').slice(-1);

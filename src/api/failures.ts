@@ -12,7 +12,6 @@ export interface RequestTarget {
   readonly companyId: bigint | null;
 }
 
-/** Why the response to a request cannot be used, and whether another attempt may help. */
 interface Fault {
   readonly code: ErrorCode;
   readonly isPassing: boolean;
@@ -29,7 +28,6 @@ const FAILURES: Readonly<Record<Failure['failure'], Fault>> = {
   tls: { code: 'network', isPassing: false },
 };
 
-/** What is wrong with any outcome but status 200. */
 export function faultOf(outcome: AttemptOutcome): Fault {
   if (outcome.kind === 'failure') return FAILURES[outcome.failure];
   const { status } = outcome;
@@ -41,7 +39,6 @@ export function faultOf(outcome: AttemptOutcome): Fault {
   return { code: isPassing ? 'unavailable' : 'http_status', isPassing };
 }
 
-/** Turns the outcome of the last attempt into an error. */
 export function buildFailure(
   code: ErrorCode,
   outcome: AttemptOutcome,
@@ -167,8 +164,6 @@ function quote(body: string, scrub: Scrub): string | undefined {
   const text = scrub(said.replace(/\s+/g, ' ')).trim();
   return text === '' ? undefined : text.slice(0, MAX_QUOTE_CHARS);
 }
-
-// Keys -----------------------------------------------------------------------------------------
 
 const HIDDEN = '[key]';
 /** Control, format and private-use characters and lone surrogates could control a terminal or hide a key. */

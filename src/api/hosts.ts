@@ -57,7 +57,6 @@ export interface LimiterOptions {
   readonly host: string;
   readonly concurrency: number;
   readonly requestsPerSecond: number;
-  /** Attempts of one request, including the first. */
   readonly attempts: number;
   /** Longest wait that is accepted; a longer one is an error. */
   readonly maxWaitMs: number;
@@ -95,11 +94,7 @@ export class HostLimiter {
     this.#retries = this.#maxRetries;
   }
 
-  /**
-   * Runs `task` once the limits allow it.
-   *
-   * @throws SvcError `wait_too_long`, the signal's reason
-   */
+  /** @throws SvcError `wait_too_long`, the signal's reason */
   run<T>(task: () => Promise<T>, signal: AbortSignal): Promise<T> {
     return this.#slots(async () => {
       await this.#turns(() => this.#waitForTurn(signal));

@@ -6,7 +6,6 @@ import { at } from '../text/at.js';
  */
 
 const SPACE = /[\t\n\r ]*/y;
-/** Between two items, and between a name and its value. */
 const SEPARATOR = /[\t\n\r ,:]*/y;
 const SCALAR = /[^\t\n\r ,\]}]+/y;
 const UNTIL_BRACKET = /[^"[\]{}]*/y;
@@ -74,7 +73,6 @@ function isEscaped(text: string, index: number): boolean {
   return (index - start) % 2 === 1;
 }
 
-/** Where a match that begins at `start` ends. */
 function endOf(pattern: RegExp, text: string, start: number): number {
   pattern.lastIndex = start;
   const match = pattern.exec(text);

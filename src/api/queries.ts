@@ -7,7 +7,6 @@ export interface ApiQuery {
   readonly parameters: readonly Parameter[];
 }
 
-/** The model of V4's list of companies, which is read like any other list. */
 export const COMPANY_LIST = 'core/companies';
 
 export interface ListRequest {
@@ -34,11 +33,7 @@ export interface RecordRequest {
 
 const COMPANIES = ['v4', 'core', 'companies'];
 
-/**
- * The request for a page of a list. A cursor is added to the same parameters.
- *
- * @param asksDeleted V4: whether to ask for deleted records
- */
+/** @param asksDeleted V4: whether to ask for deleted records */
 export function buildList(
   request: ListRequest,
   pageSize: number,

@@ -23,7 +23,6 @@ type Result<T> =
   | { readonly kind: 'failed'; readonly error: SvcError; readonly wait: Wait | null };
 
 interface Wait {
-  /** All requests to the host wait, or only the one that failed. */
   readonly scope: 'host' | 'request';
   readonly waitMs: number;
 }
@@ -92,12 +91,7 @@ function readOutcome<T>(
   }
 }
 
-/**
- * The wait before another attempt: what the response asks for, else a back-off. The host waits if the response asks for
- * it or is a 429.
- *
- * @throws SvcError `wait_too_long`
- */
+/** What the response asks for, else a back-off. All requests to the host wait if it asks for it or is a 429. */
 function planWait(
   { host, url }: RequestTarget,
   outcome: AttemptOutcome,
@@ -126,7 +120,6 @@ function describe(label: string, status: number | null, { code }: SvcError): str
   return code === 'network' ? `${label} could not be reached` : `${label} sent a damaged answer`;
 }
 
-/** Upper bound of the first backoff; it doubles with each attempt. */
 const BASE_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 30_000;
 

@@ -7,11 +7,7 @@ import { assertNoError, isMembers, type Members, type PageFormat, parseJson, par
 /** The members of a record; integers beyond 2^53 are bigints. */
 export type RecordMembers = Members;
 
-/**
- * Parses an answer that holds a single record.
- *
- * @throws SvcError `bad_response` if it is another record than the one that was asked for
- */
+/** @throws SvcError `bad_response` if it is another record than the one that was asked for */
 export function parseRecord(
   text: string,
   format: PageFormat,

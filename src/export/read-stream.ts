@@ -91,11 +91,7 @@ function buildFailure(
   });
 }
 
-/**
- * Waits for `work` until the signal is aborted.
- *
- * @throws the signal's reason if it is an error other than AbortError, otherwise SvcError `interrupted`
- */
+/** @throws the signal's reason if it is an error other than AbortError, otherwise SvcError `interrupted` */
 export async function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return await new Promise<T>((resolve, reject) => {
     const onAbort = () => reject(stopReason(signal));

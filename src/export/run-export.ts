@@ -45,7 +45,6 @@ export interface ExportOptions {
   readonly signal: AbortSignal;
 }
 
-/** What became of the export of one generation. */
 export interface GenerationExport {
   readonly generation: Generation;
   /** Every list of the generation, including those that were not selected. */
@@ -192,7 +191,6 @@ async function readCompanies(
   return reading;
 }
 
-/** Reads lists at the same time, as many as the endpoint of their region allows. */
 async function readLists(
   rows: readonly StreamRow[],
   generation: Generation,

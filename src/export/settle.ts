@@ -54,7 +54,6 @@ export interface Settling {
   readonly last: Observation;
   /** Since when every list has had its current count. */
   readonly quietSinceMs: number;
-  /** Lists whose count changed in the last observation, by `streamName`. */
   readonly moved: readonly string[];
 }
 
@@ -73,7 +72,6 @@ export function hasSettled({ last, quietSinceMs }: Settling, settleMs: number): 
   return last.atMs - quietSinceMs >= settleMs;
 }
 
-/** A list as people are told of it, by its `streamName`. */
 function labelOf(name: string): string {
   const [, , model, companyId]: readonly unknown[] = JSON.parse(name);
   return `${model} of company ${companyId}`;

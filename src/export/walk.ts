@@ -38,7 +38,6 @@ export interface ErrorOutcome {
   readonly askedMs: number;
   readonly nowMs: number;
   readonly code: ErrorCode;
-  /** The HTTP status of an `http_status` error. */
   readonly status: number | null;
   readonly sentence: string;
   readonly holdsRecords: boolean;

@@ -85,11 +85,7 @@ export function transact<T>(db: Db, work: () => T): T {
   return db.transaction(work).immediate();
 }
 
-/**
- * Runs `work` and turns SQLite's errors into ours.
- *
- * @throws SvcError `locked`, `corrupt_database`, `disk`
- */
+/** Turns SQLite's errors into ours. @throws SvcError `locked`, `corrupt_database`, `disk` */
 export function guardDatabase<T>(file: string, work: () => T): T {
   try {
     return work();
