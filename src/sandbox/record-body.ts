@@ -105,7 +105,7 @@ export function platformKeyOf({ table, member: { block }, group, slot }: StoredR
 }
 
 /** A record's `platform_id` as written by the service. */
-export function writtenKeyOf(record: StoredRecord): Json {
+function writtenKeyOf(record: StoredRecord): Json {
   const { table, position } = record;
   const hash = mix(mix(table.hash, position), 0xc2);
   const key = platformKeyOf(record);
@@ -113,7 +113,7 @@ export function writtenKeyOf(record: StoredRecord): Json {
   return table.scenario === 'clean' ? null : noKey(hash);
 }
 
-export function uniqueIdOf({ member, group, slot, entityHash }: StoredRecord): string | null {
+function uniqueIdOf({ member, group, slot, entityHash }: StoredRecord): string | null {
   if (slot.uniqueId === 'none') return null;
   const text = (hash: number) => `u-${hexOf(hash)}`;
   if (slot.uniqueId !== 'own') return text(mix(mix(member.block.hash, group), slot.uniqueId === 'a' ? 1 : 2));

@@ -321,7 +321,7 @@ export interface Table extends TableOptions {
   readonly arriving: StoredRecord[];
 }
 
-export function buildTable(
+function buildTable(
   options: TableOptions,
   blocks: readonly Pick<TableMember, 'company' | 'block'>[],
 ): Table {
