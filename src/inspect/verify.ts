@@ -45,7 +45,7 @@ export interface PairReading {
 const SHOWS_NOTHING = 'V4 showed none of the records that it was asked for by id.';
 
 /** Pairs per batch; the client itself limits concurrent requests. */
-const BATCH = 200;
+const BATCH = 40;
 
 /**
  * Reads pairs of the remap again and compares their keys. Writes nothing.
