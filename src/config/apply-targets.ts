@@ -3,7 +3,6 @@ import * as z from 'zod';
 import { SERVERS, type Server } from '../domain.js';
 import { parseJsonPath, pathsOverlap } from '../text/json-path.js';
 
-/** A reference to a V3 model, or to the children in one of its fields. */
 export const MODEL_REF = /^[A-Za-z0-9_-]+\/[A-Za-z0-9_-]+(?:#[A-Za-z_][A-Za-z0-9_]*)?$/;
 
 /** A V3 model, or the children in one of its fields: `accounting/invoices`, `accounting/invoices#line_items`. */
@@ -162,19 +161,16 @@ export type CsvTarget = Extract<ApplyTarget, { kind: 'csv' }>;
 export type NdjsonTarget = Extract<ApplyTarget, { kind: 'ndjson' }>;
 export type FileTarget = CsvTarget | NdjsonTarget;
 export type SqliteTarget = Extract<ApplyTarget, { kind: 'sqlite' }>;
-/** Tables behind a connection string. */
 export type ServerTarget = Extract<ApplyTarget, { kind: Server['kind'] }>;
 export type TableTarget = SqliteTarget | ServerTarget;
 export type DatabasePlace =
   | Pick<SqliteTarget, 'kind' | 'file'>
   | Pick<ServerTarget, 'kind' | 'urlEnv' | 'tls'>;
 
-/** Whether a target is reached through a connection string; others are files. */
 function isServer(target: ApplyTarget): target is ServerTarget {
   return SERVERS.some(({ kind }) => kind === target.kind);
 }
 
-/** Whether a target is a file of records, not a table. */
 export function isFile(target: ApplyTarget): target is FileTarget {
   return target.kind === 'csv' || target.kind === 'ndjson';
 }

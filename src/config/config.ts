@@ -6,10 +6,7 @@ import { DEFAULT_V3_KEY_ENV, DEFAULT_V4_KEY_ENV, type Settings } from './setting
 
 type DeepReadonly<T> = { readonly [K in keyof T]: DeepReadonly<T[K]> };
 
-/**
- * The configuration with defaults, flags and environment applied; paths are absolute. It holds no keys. `settings.ts`
- * describes the settings.
- */
+/** The configuration with defaults, flags and environment applied; paths are absolute. It holds no keys. */
 export type Config = DeepReadonly<ReturnType<typeof resolveSettings>>;
 
 /** One host with its own key, limits and page size; `region` is '' for V4. */
@@ -17,10 +14,7 @@ export type Endpoint = DeepReadonly<ReturnType<typeof resolveEndpoint>>;
 
 const DAY_MS = 86_400_000;
 
-/**
- * @param nowMs the time that `backfill.days` is subtracted from
- * @param database the path from flag or environment; it overrides the file
- */
+/** `database`: the path from flag or environment, which overrides the file. */
 export function resolveSettings(settings: Settings, file: string, nowMs: number, database?: string) {
   const { $schema: _, v3, v4, companies, decisions, backfill, apply, maxAge, ...rest } = settings;
   const inFolder = (path: string) => resolve(dirname(file), path);
@@ -80,7 +74,6 @@ function resolveEndpoint(
 
 type InputFiles = Pick<Config, 'companies' | 'decisions'>;
 
-/** The input files of a remap, by the setting that names them. */
 export function listInputFiles({
   companies: { match },
   decisions,

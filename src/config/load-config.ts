@@ -13,7 +13,6 @@ const MAX_BYTES = 16 * 1_048_576;
 /** Read where no file is named: the first that exists; `init` writes the first. */
 export const DEFAULT_CONFIG_FILES = ['svc-migrate.config.jsonc', 'svc-migrate.config.json'] as const;
 
-/** Settings given on the command line: `--config` and `--db`. */
 export interface ConfigFlags {
   readonly config?: string | undefined;
   readonly db?: string | undefined;
@@ -65,11 +64,7 @@ async function readConfigFile(file: string): Promise<string> {
   }
 }
 
-/**
- * Parses JSON; comments and trailing commas are allowed.
- *
- * @throws SvcError `config` for a syntax error (with its position) or a repeated key
- */
+/** @throws SvcError `config` for a syntax error (with its position) or a repeated key */
 function parseJson(file: string, text: string): unknown {
   try {
     const errors: ParseError[] = [];

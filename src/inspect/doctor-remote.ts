@@ -60,7 +60,6 @@ function judgeAnswers({ baseUrl, keySource, region }: Endpoint, lists: readonly 
     : warning('v3_empty', text, 'Check that address and key are those of your organization.');
 }
 
-/** What is odd in the lists of a host that answers, once for each model. */
 function* judgeLists(facts: RemoteFacts, region: string): Generator<Finding> {
   const lists = listsOf(facts, region);
   const absent = lists.filter(({ answer }) => isNotFound(answer)).map(({ pair }) => pair.v3);
@@ -162,7 +161,6 @@ function judgePageSize(label: string, largest: number, wanted: number, refusal: 
   return problem('page_size_refused', 2, tooLarge, `Set pageSize to ${largest}.`);
 }
 
-/** The list with the most records, and its first page; null if none has records. */
 function longestOf(lists: readonly SampledList[]): (SampledList & { readonly page: ListPage }) | null {
   const [longest] = lists
     .flatMap((list) => (list.answer instanceof SvcError ? [] : [{ ...list, page: list.answer }]))

@@ -29,11 +29,7 @@ type Story = ReturnType<typeof buildStory>;
 
 const MAX_STORIES = 20;
 
-/**
- * Describes everything that the database knows of an id. Reads only.
- *
- * @throws SvcError `incomplete` if there is no remap, `usage` if several regions have the id and none is named
- */
+/** @throws SvcError `incomplete` if there is no remap, `usage` if several regions have the id and none is named */
 export function explainRecord(db: Db, config: Config, question: StoryQuestion) {
   const run = readRemapRun(db);
   if (run === null) {

@@ -2,7 +2,6 @@ import type { SvcError } from '../errors.js';
 import { escapeLines, escapeUnseen } from '../text/escape.js';
 import { wrapLines } from '../text/wrap.js';
 
-/** A setting to paste into the configuration. */
 export interface Correction {
   readonly path: readonly string[];
   readonly value: unknown;

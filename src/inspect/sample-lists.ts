@@ -63,7 +63,6 @@ export async function askList(
   return answer;
 }
 
-/** Whether the service does not take a parameter. */
 export function isRefused(answer: ListAnswer): answer is SvcError {
   return (
     answer instanceof SvcError &&

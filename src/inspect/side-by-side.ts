@@ -16,7 +16,6 @@ export function findMembers(
   return items.filter(isMembers).find((item) => String(item[idField]) === String(svcId)) ?? null;
 }
 
-/** One field of two records; null if the record has no such field. */
 export interface FieldLine {
   readonly name: string;
   readonly v3: string | null;

@@ -44,14 +44,9 @@ export interface PairReading {
 
 const SHOWS_NOTHING = 'V4 showed none of the records that it was asked for by id.';
 
-/** Pairs per batch; the client itself limits concurrent requests. */
 const BATCH = 40;
 
-/**
- * Reads pairs of the remap again and compares their keys. Writes nothing.
- *
- * @throws SvcError `auth`, `redirect`; the signal's reason
- */
+/** @throws SvcError `auth`, `redirect`; the signal's reason */
 export async function verifyPairs(api: Api, db: Db, config: Config, sample: number, onProgress: OnProgress) {
   const { builtAt, sha256 } = must(readRemapRun(db), 'remap');
   const pairs = readPairSample(db, sample);

@@ -25,7 +25,6 @@ export interface Answer {
   readonly region: string | null;
   readonly v3CompanyId: bigint | null;
   readonly v4CompanyId: bigint | null;
-  /** With `merged`, the V3 ids. */
   readonly mergedV3Ids: readonly bigint[];
 }
 
@@ -35,7 +34,6 @@ interface Row extends Omit<Answer, 'mergedV3Ids'> {
   readonly v4Parent: bigint | null;
 }
 
-/** Prepares look-ups in the current remap. */
 export function prepareLookup(db: Db): Lookup {
   const queries = {
     v3: db.prepare<[object], Row>(queryBy('v3_svc_id', 'v3_company_id')),

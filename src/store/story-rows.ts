@@ -25,7 +25,6 @@ export interface StoryQuestion {
   readonly id: bigint;
 }
 
-/** The rows with a V3 or V4 id, in the order of the remap. */
 export function readStoryRows(db: Db, question: StoryQuestion, limit: number): StoryRow[] {
   return db
     .prepare<[object], StoryRow>(`
@@ -105,7 +104,6 @@ export function readPairSample(db: Db, wanted: number): StoryRow[] {
     .all({ wanted: BigInt(wanted) });
 }
 
-/** Counts rows with both ids, and the matched rows among them. */
 export function countPairs(db: Db): { readonly pairs: number; readonly matched: number } {
   const row = db
     .prepare<[], { pairs: bigint; matched: bigint }>(`

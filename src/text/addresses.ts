@@ -7,12 +7,7 @@ export function toUrl(text: string, base?: string): URL | null {
   }
 }
 
-/**
- * The host and port of an address in a form that can be compared: lower case, decoded, IPv6 shortened, without user
- * information, default port and trailing dot. Null if the address has no host.
- *
- * @param address a URL, or a host with or without a port, for https
- */
+/** Host and port of a URL, or of a host for https, without user, default port and trailing dot; null if there is none. */
 export function comparableHost(address: string): string | null {
   const url = parseAddress(address);
   if (url === null) return null;

@@ -7,10 +7,7 @@ const FIRST_FACTS = ['method', 'route', 'status', 'request_id', 'model', 'region
 const REPORT_IT =
   '  → Please report these lines with the command and the output of `svc-migrate --version`; take out what is private.';
 
-/**
- * Renders an error for people: what happened, what to do, and the facts. An unexpected error includes its stack;
- * `verbose` adds the stack of the cause.
- */
+/** An error for people. An unexpected one includes its stack; `verbose` adds the stack of the cause. */
 export function describeError(thrown: unknown, verbose: boolean): string {
   const error = expectedError(thrown);
   if (error === null) {

@@ -1,9 +1,6 @@
 import { must } from './at.js';
 
-/**
- * Characters that could move the cursor, hide text or reverse it: control characters, line separators, bidi and
- * other invisible format characters, lone surrogates.
- */
+/** Control characters, line separators, bidi and other invisible format characters, lone surrogates. */
 const INVISIBLE = invisibleAnd(String.raw`\u0000-\u001f`);
 /** Without line feeds: a JSON writer puts many between its strings and none into them. */
 const INVISIBLE_IN_JSON = invisibleAnd(String.raw`\u0000-\u0009\u000b-\u001f`);
@@ -18,15 +15,11 @@ export function escapeUnseen(text: string): string {
   return text.replace(INVISIBLE, escapeCodePoint);
 }
 
-/** Escapes all invisible characters except line feeds. */
 export function escapeLines(text: string): string {
   return text.split('\n').map(escapeUnseen).join('\n');
 }
 
-/**
- * Escapes the invisible characters in JSON strings without changing the values. `json` must come from a JSON writer, so
- * that line feeds are the only control characters between the strings.
- */
+/** Escapes the invisible characters in the strings of a JSON writer's text; the values stay. */
 export function escapeJson(json: string): string {
   return json.replace(INVISIBLE_IN_JSON, jsonEscape);
 }
@@ -36,7 +29,6 @@ export function renderJson(value: unknown): string {
   return `${escapeJson(JSON.stringify(value, digitsOfId, 2))}\n`;
 }
 
-/** For `JSON.stringify`: 64-bit ids become strings of digits. */
 export function digitsOfId(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value;
 }
@@ -83,7 +75,6 @@ export function csvCell(value: string): string {
   return /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
 }
 
-/** A command line for a shell, with quotes where a word needs them. */
 export function shellLine(words: readonly string[]): string {
   return words
     .map((word) => (/^[\w@%+=:,./#-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))

@@ -24,7 +24,6 @@ function stepOf(groups: Readonly<Record<string, string | undefined>>): JsonStep 
   return groups['name'] ?? groups['single'] ?? groups['double'] ?? null;
 }
 
-/** Whether two paths can select the same value. */
 export function pathsOverlap(a: JsonPath, b: JsonPath): boolean {
   return a.length === b.length && a.every((step, at) => step === null || b[at] === null || step === b[at]);
 }

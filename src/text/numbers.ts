@@ -1,4 +1,3 @@
-/** Digits in groups of three: `1,234,567`. */
 export function groupDigits(value: number | bigint): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
 }

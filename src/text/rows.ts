@@ -11,7 +11,6 @@ export function append<K, T>(lists: Map<K, T[]>, key: K, value: T): void {
   else list.push(value);
 }
 
-/** Compares for sorting, strings by their UTF-16 units. */
 export function compare<T extends bigint | string>(a: T, b: T): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
@@ -33,7 +32,6 @@ export function sumOf<Row>(rows: Iterable<Row>, numberOf: (row: Row) => number):
   return sum;
 }
 
-/** Sums by key, in the order in which the keys come up. */
 export function sumBy<Row, K>(
   rows: Iterable<Row>,
   keyOf: (row: Row) => K,

@@ -21,7 +21,6 @@ export function didYouMeanClause(word: string, known: readonly string[]): string
   return known.length > 0 && known.length <= 12 ? `; known: ${known.join(', ')}` : '';
 }
 
-/** Differences in case, and between `-` and `_`, do not count. */
 function normalise(word: string): string {
   return word.slice(0, 100).toLowerCase().replaceAll('-', '_');
 }

@@ -48,7 +48,6 @@ export function renderTable(
   ];
 }
 
-/** The indexes of the columns to show. */
 function columnsThatFit(columns: readonly Column[], natural: readonly number[], room: number): number[] {
   const last = columns.length - 1;
   const least = natural.map((width, index) =>

@@ -5,7 +5,6 @@ export function displayWidth(text: string): number {
   return stringWidth(text);
 }
 
-/** Shortens `text` to at most `width` columns by cutting out its middle. */
 export function fitText(text: string, width: number): string {
   if (stringWidth(text) <= width) return text;
   if (width < 1) return '';
@@ -31,14 +30,10 @@ function takeColumns(chars: readonly string[], width: number): string[] {
   return end < 0 ? [...chars] : chars.slice(0, end);
 }
 
-/** Stands for a space at which a line must not be broken. */
 const FIXED_SPACE = '\u00a0';
 const UNIT = / (?=(?:%|[KMGT]iB|ms|s|min|h|d)(?![A-Za-z]))/g;
 
-/**
- * Wraps words into lines of at most `width` columns; each line begins with `indent`. Commands between backticks and
- * words longer than a line stay whole, so that they can be copied.
- */
+/** Wraps words. Commands between backticks and words longer than a line stay whole, so that they can be copied. */
 export function wrapText(text: string, width: number, indent = ''): string[] {
   const fixed = text
     .replace(/`svc-migrate [^`]+`/g, (command) => command.replaceAll(' ', FIXED_SPACE))
