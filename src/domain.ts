@@ -117,6 +117,8 @@ export interface PageRecord {
   /** Platform creation date (`created_at`, else `org_created_at`), ms since 1970. */
   readonly createdMs: number | null;
   readonly children: readonly PageChild[];
+  /** Digests of the fields by which records are compared; null where the page is kept. */
+  readonly facts: Uint8Array | null;
 }
 
 /** Why an object of a page is not taken as a record or child. */

@@ -4,19 +4,23 @@ import type { Generation, ListPage, ModelPair, PageChild, PageRecord, RejectedOb
 import { SvcError } from '../errors.js';
 import { at } from '../text/at.js';
 import { itemTexts, memberText } from './json-text.js';
+import { comparedFields, digestFacts, packFacts } from './record-facts.js';
 
 export interface PageFormat {
   readonly generation: Generation;
   readonly fieldPrefix: string;
   readonly children: readonly string[];
   readonly dateFields: readonly string[];
+  /** Digests the fields by which records are compared, for records whose bodies are not kept. */
+  readonly keepsFacts: boolean;
 }
 
 export type ParsedPage = Pick<ListPage, 'records' | 'rejected' | 'companies' | 'next' | 'totalCount'>;
 
 export function pageFormat(config: Config, generation: Generation, pair: ModelPair): PageFormat {
-  const { fieldPrefix, backfill } = config;
-  return { generation, fieldPrefix, children: pair.children, dateFields: backfill.dateFields };
+  const { fieldPrefix, backfill, payload } = config;
+  const { dateFields } = backfill;
+  return { generation, fieldPrefix, children: pair.children, dateFields, keepsFacts: payload === 'ids' };
 }
 
 /**
@@ -174,9 +178,10 @@ class RecordReader {
   readonly #childFields: readonly string[];
   readonly #dateFields: readonly string[];
   readonly #serviceDates: readonly string[];
+  readonly #facts: readonly string[] | null;
 
   constructor(
-    { fieldPrefix, children, dateFields }: PageFormat,
+    { fieldPrefix, children, dateFields, keepsFacts }: PageFormat,
     companyId: number | bigint | null,
     list: readonly unknown[],
   ) {
@@ -187,6 +192,7 @@ class RecordReader {
     this.#childFields = [...new Set(children)];
     this.#dateFields = dateFields;
     this.#serviceDates = [`${fieldPrefix}created_at`, this.#updatedAt];
+    this.#facts = keepsFacts ? comparedFields(dateFields) : null;
     this.idMembers = [this.#id, this.#companyId, 'platform_id', 'platform_unique_id'];
     const company = companyId === null ? null : shortest(companyId);
     for (let position = 0; position < list.length; position++) {
@@ -211,17 +217,21 @@ class RecordReader {
     if (deleted === null) return 'bad_deleted_at';
     const platformMs = latestDate(item, this.#dateFields);
     const latestMs = platformMs ?? latestDate(item, this.#serviceDates);
+    const platformUniqueId = this.#key(item['platform_unique_id']);
+    // A quoted number is not what the service sent.
+    const facts = this.#facts && digestFacts({ ...item, platform_unique_id: platformUniqueId }, this.#facts);
     return {
       svcId,
       companyId,
       platformId: this.#key(item['platform_id']),
-      platformUniqueId: this.#key(item['platform_unique_id']),
+      platformUniqueId,
       deleted,
       updatedMs: readDate(item[this.#updatedAt]),
       latestMs,
       latestFrom: platformMs !== null ? 'platform' : latestMs !== null ? 'service' : null,
       createdMs: readDate(item['created_at']) ?? readDate(item['org_created_at']),
       children: this.#childFields.length === 0 ? NO_CHILDREN : this.#readChildren(item, position),
+      facts: facts && packFacts(facts),
     };
   }
 

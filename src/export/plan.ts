@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.js';
 import { type Clock, type Generation, isUnfinished } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { assertMayExport, noteDerivation, saveFingerprint } from '../store/fingerprint.js';
+import { assertSameExport, noteDerivation, saveFingerprint } from '../store/fingerprint.js';
 import { dropStream } from '../store/records.js';
 import type { Db } from '../store/sqlite.js';
 import {
@@ -71,9 +71,8 @@ export function planV4({ models }: Config, companyIds: readonly bigint[]): Plann
  */
 export function openExport(selection: ExportSelection, saver: Saver): boolean {
   const { db, config, generation, restart, clock } = selection;
-  assertMayExport(db, config, generation, restart);
+  assertSameExport(db, config, restart ? generation : null);
   const isOther = saveFingerprint(db, config, generation);
-  noteDerivation(db, config);
   if (!restart && !isOther) return listOpen(selection).length > 0;
   for (const row of listStreams(db, generation)) {
     const isWanted = isOther || isCompanyList(row) || isSelected(row, selection);
@@ -94,7 +93,7 @@ export function beginLists(
   continued: boolean,
   saver: Saver,
 ): Begun {
-  const { db, generation, mayBeEmpty } = selection;
+  const { db, config, generation, mayBeEmpty } = selection;
   ensureStreams(db, planned);
   const names = new Set(planned.map(({ key }) => streamName(key)));
   const all = listStreams(db, generation).filter((row) => !isCompanyList(row));
@@ -102,7 +101,9 @@ export function beginLists(
   if (selected.length === 0 && planned.length > 0 && !mayBeEmpty) throw noListNamed();
   for (const row of all) if (!names.has(streamName(row))) dropStream(db, row.id);
   const begun = selected.map((row) => beginList(row, selection, continued, saver));
-  return { rows: begun.filter(({ state }) => state === 'running'), selected };
+  const rows = begun.filter(({ state }) => state === 'running');
+  noteDerivation(db, config, rows);
+  return { rows, selected };
 }
 
 export function beginCompanyList(selection: ExportSelection, continued: boolean, saver: Saver): StreamRow {

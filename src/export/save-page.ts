@@ -4,7 +4,7 @@ import { SvcError } from '../errors.js';
 import { prepareBumpExportSeq } from '../store/meta.js';
 import { guardDatabase, transact } from '../store/open.js';
 import {
-  prepareDiscard,
+  discard,
   prepareRememberCursor,
   prepareSaveCompanies,
   prepareSaveExcluded,
@@ -80,12 +80,11 @@ function withError(step: Step, thrown: SvcError | null): Step {
 
 function prepareSaveStep(db: Db): Saver['saveStep'] {
   const saveStream = prepareSaveStream(db);
-  const discard = prepareDiscard(db);
   const bumpExportSeq = prepareBumpExportSeq(db);
   return (before, step, changed) => {
     let dropped = 0;
     for (const what of step.discard) {
-      const count = discard(step.row, what);
+      const count = discard(db, step.row, what);
       if (what === 'unseen') dropped += count;
     }
     saveStream(step.row);
@@ -119,7 +118,7 @@ function prepareSavePage({ db, config, clock }: SaverOptions) {
       servedMs: page.servedMs,
       latestUpdateMs: latestUpdateOf(page.records),
       objects: countObjects(page),
-      rejected: saveRejected(row, page.rejected).rejected,
+      rejected: saveRejected(row, page.rejected),
       excluded: { ...saveExcluded(row, dropped), objects: dropped.length },
       totalCount: page.totalCount,
       next,

@@ -2,12 +2,12 @@ import { decodeBody } from '../api/body.js';
 import { type PageFormat, pageFormat, parsePage } from '../api/pages.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { isDerivedWith, saveDerivation } from '../store/fingerprint.js';
+import { lacksPages, listOtherwiseDerived, saveDerivation } from '../store/fingerprint.js';
 import { DAMAGED } from '../store/open.js';
 import { prepareDeriveAgain, prepareSaveRejected } from '../store/records.js';
 import type { Db } from '../store/sqlite.js';
 import { iteratePages } from '../store/stored-pages.js';
-import { listStreams, type StreamRow } from '../store/streams.js';
+import { listStreams } from '../store/streams.js';
 import { must } from '../text/at.js';
 
 /**
@@ -17,40 +17,36 @@ import { must } from '../text/at.js';
  * @throws SvcError `other_configuration` if pages are missing
  */
 export function deriveAgain(db: Db, config: Config, throwIfStopped: () => void): void {
-  if (isDerivedWith(db, config) || db.prepare('select 1 from record limit 1').get() === undefined) return;
-  assertPagesStored(db);
+  const others = new Set(listOtherwiseDerived(db, config));
+  if ([...others].some((id) => lacksPages(db, id))) throw missingPages();
   saveDerivation(db, config);
-  db.exec("delete from rejected where path <> ''");
+  if (others.size === 0) return;
+  const dropRejected = db.prepare<[bigint]>("delete from rejected where stream_id = ? and path <> ''");
+  for (const id of others) dropRejected.run(id);
   const lists = new Map(
-    listStreams(db).map((row) => [row.id, { row, format: formatOf(config, row), pages: 0 }]),
+    listStreams(db).map((row) => [row.id, { row, pair: config.models.find(({ v3 }) => v3 === row.model) }]),
   );
   const derive = prepareDeriveAgain(db);
   const saveRejected = prepareSaveRejected(db);
+  const pages = new Map<bigint, number>();
   for (const { id, streamId, encoding, body } of iteratePages(db)) {
     throwIfStopped();
-    const list = must(lists.get(streamId), 'list of a page');
-    const { row, format, pages } = list;
-    list.pages += 1;
-    if (format === null) continue;
+    const { row, pair } = must(lists.get(streamId), 'list of a page');
+    if (!others.has(streamId) || pair === undefined) continue;
+    const format = pageFormat(config, row.generation, pair);
     const page = readStoredPage({ encoding, body }, (text) => parsePage(text, format, row.companyId));
-    derive(id, page.records);
-    saveRejected(
-      { ...row, pages },
-      page.rejected.filter(({ path }) => path !== ''),
-    );
+    derive(streamId, id, page.records);
+    const rejected = page.rejected.filter(({ path }) => path !== '');
+    const earlier = pages.get(streamId) ?? 0;
+    saveRejected({ ...row, pages: earlier }, rejected);
+    pages.set(streamId, earlier + 1);
   }
 }
 
-function formatOf(config: Config, { generation, model }: StreamRow): PageFormat | null {
-  const pair = config.models.find(({ v3 }) => v3 === model);
-  return pair === undefined ? null : pageFormat(config, generation, pair);
-}
-
-function assertPagesStored(db: Db): void {
-  if (db.prepare('select 1 from record where page_id is null limit 1').get() === undefined) return;
+function missingPages(): SvcError {
   const text =
     'Date fields or children changed since the export, and the pages to read them from were not stored (payload: "ids").';
-  throw new SvcError('other_configuration', text, {
+  return new SvcError('other_configuration', text, {
     hint: 'Restore backfill.dateFields and the children of the models, or export again with --restart.',
   });
 }

@@ -4,7 +4,9 @@ import { GENERATIONS, type Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { comparableAddress } from '../text/addresses.js';
 import { readMeta, writeMeta } from './meta.js';
+import { dropRecords, numberChildPaths } from './records.js';
 import type { Db } from './sqlite.js';
+import type { StreamRow } from './streams.js';
 
 /** The settings that an export fixes, by name. Names that start with `v3` or `v4` affect only that generation. */
 export type Fingerprint = Readonly<Record<string, string>>;
@@ -41,22 +43,13 @@ function buildFingerprint({ fieldPrefix, v3, v4, companies, models }: Config): F
  * Refuses a database that was exported with another configuration. A generation without stored records is not compared,
  * so that a wrong address can be corrected.
  *
+ * @param replaced the generation that an export walks anew: its settings may differ where it is V4
  * @throws SvcError `other_configuration`, which lists every difference
  */
-export function assertSameExport(db: Db, config: Config): void {
+export function assertSameExport(db: Db, config: Config, replaced: Generation | null = null): void {
   const differences = compareExport(db, config);
-  if (differences.length > 0) throw otherConfiguration(differences);
-}
-
-/**
- * The same for an export: if it walks V4 anew, V4's settings may differ.
- *
- * @throws SvcError `other_configuration`
- */
-export function assertMayExport(db: Db, config: Config, generation: Generation, restart: boolean): void {
-  const differences = compareExport(db, config);
-  const isReplaced = generation === 'v4' && restart && differences.every(({ name }) => name.startsWith('v4'));
-  if (differences.length > 0 && !isReplaced) throw otherConfiguration(differences);
+  const isOfV4 = differences.every(({ name }) => name.startsWith('v4'));
+  if (differences.length > 0 && !(isOfV4 && replaced === 'v4')) throw otherConfiguration(differences, isOfV4);
 }
 
 export function saveFingerprint(db: Db, config: Config, generation: Generation): boolean {
@@ -67,41 +60,58 @@ export function saveFingerprint(db: Db, config: Config, generation: Generation):
   return before !== null && before !== text;
 }
 
-const DERIVED = 'derived';
-
-/** The settings that dates and children of stored records are derived with, as a text to compare. */
-function derivationOf({ backfill, models }: Config): string {
-  const children = Object.fromEntries(models.map((model) => [model.v3, model.children]));
-  return JSON.stringify({ dateFields: backfill.dateFields, children });
-}
-
-/** Whether dates and children of all stored records were derived with this configuration. */
-export function isDerivedWith(db: Db, config: Config): boolean {
-  return readMeta(db, DERIVED) === derivationOf(config);
-}
-
-/** Notes that dates and children of all stored records are derived with this configuration. */
-export function saveDerivation(db: Db, config: Config): void {
-  writeMeta(db, DERIVED, derivationOf(config));
-  db.exec('delete from child_path');
-  addChildPaths(db, config);
-}
-
-function addChildPaths(db: Db, { models }: Config): void {
-  const paths = JSON.stringify(models.flatMap(({ children }) => children));
-  db.prepare('insert or ignore into child_path(name) select distinct value from json_each(?) order by 1').run(
-    paths,
+/** The settings that dates and children of a list's records are derived with, by model, as texts to compare. */
+function derivations({ backfill, models }: Config): string {
+  return JSON.stringify(
+    Object.fromEntries(
+      models.map((model) => [model.v3, JSON.stringify([backfill.dateFields, model.children])]),
+    ),
   );
 }
 
-/** Notes that records will be stored that were derived with this configuration. */
-export function noteDerivation(db: Db, config: Config): void {
-  const hasRecords = db.prepare('select 1 from record limit 1').get() !== undefined;
-  if (!hasRecords) saveDerivation(db, config);
-  else if (!isDerivedWith(db, config)) {
-    writeMeta(db, DERIVED, 'several');
-    addChildPaths(db, config);
+/** The lists with records of which some were derived with other settings than these. */
+export function listOtherwiseDerived(db: Db, config: Config): bigint[] {
+  const sql = `
+    select s.id from json_each(?) as m cross join stream as s on s.model = m.key
+    where s.derived is not m.value and exists (select 1 from record as r where r.stream_id = s.id)`;
+  return db.prepare<[string], bigint>(sql).pluck().all(derivations(config));
+}
+
+/** Whether some records of a list cannot be derived again, because their pages were not stored. */
+export function lacksPages(db: Db, listId: bigint): boolean {
+  return db.prepare('select 1 from record where stream_id = ? and page_id is null').get(listId) !== undefined;
+}
+
+/** Notes that all stored records are derived with these settings. */
+export function saveDerivation(db: Db, config: Config): void {
+  numberChildPaths(db, listChildFields(config));
+  db.prepare(`
+    update stream set derived = m.value
+    from json_each(?) as m where m.key = stream.model and stream.derived is not m.value`).run(
+    derivations(config),
+  );
+}
+
+/**
+ * Notes that records of these lists will be derived with these settings. Records that were derived with others and cannot
+ * be derived again are dropped if the reading brings them anew.
+ */
+export function noteDerivation(db: Db, config: Config, lists: readonly StreamRow[]): void {
+  numberChildPaths(db, listChildFields(config));
+  const others = new Set(listOtherwiseDerived(db, config));
+  for (const { id, readingWalk } of lists) {
+    if (others.has(id) && lacksPages(db, id)) dropRecords(db, id, readingWalk);
   }
+  db.prepare(`
+    update stream set derived = iif(exists (select 1 from record as r where r.stream_id = stream.id), null, m.value)
+    from json_each(@derivations) as m
+    where m.key = stream.model and stream.derived is not m.value and stream.id in (select value from json_each(@lists))`).run(
+    { derivations: derivations(config), lists: `[${lists.map(({ id }) => id).join()}]` },
+  );
+}
+
+function listChildFields({ models }: Config): string[] {
+  return [...new Set(models.flatMap(({ children }) => children))].sort();
 }
 
 function compareExport(db: Db, config: Config): Difference[] {
@@ -119,13 +129,13 @@ function compareExport(db: Db, config: Config): Difference[] {
   return [...differences.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function otherConfiguration(differences: readonly Difference[]): SvcError {
+function otherConfiguration(differences: readonly Difference[], isOfV4: boolean): SvcError {
   const lines = differences.map(
     ({ name, stored, current }) => `${name}: ${stored ?? 'not configured'} → ${current ?? 'not configured'}`,
   );
   const text = `This database was exported with another configuration: ${lines.join('; ')}.`;
   return new SvcError('other_configuration', text, {
-    hint: differences.every(({ name }) => name.startsWith('v4'))
+    hint: isOfV4
       ? 'Restore these settings, or read V4 anew with `svc-migrate export v4 --restart` (V3 is kept).'
       : 'Restore these settings, or export into a new database with --db.',
   });

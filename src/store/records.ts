@@ -6,24 +6,20 @@ import type { StreamRow } from './streams.js';
 
 export interface RecordTally {
   /** Records first seen in this reading. */
-  readonly unique: number;
+  unique: number;
   /** Records first seen in this walk. */
-  readonly fresh: number;
-  readonly changed: number;
+  fresh: number;
+  changed: number;
 }
 
-interface StoredRecord {
-  readonly id: bigint;
-  readonly walk: bigint;
-  readonly companyId: bigint;
-  readonly platformId: string | null;
-  readonly uniqueId: string | null;
-  readonly deleted: bigint;
-  readonly updatedMs: bigint | null;
-  readonly latestMs: bigint | null;
-  readonly createdMs: bigint | null;
-  readonly childCount: bigint;
+/** @param before the last walk that saw the record; undefined: none */
+function countSeen(tally: RecordTally, before: bigint | undefined, { walk, readingWalk }: StreamRow): void {
+  if (before === undefined || before < readingWalk) tally.unique++;
+  if (before === undefined || before < walk) tally.fresh++;
 }
+
+const COLUMNS =
+  'company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_is_service, created_ms, child_count, child_twins, page_id, facts, walk';
 
 /**
  * Makes the function that saves the records of a page. A record that is stored already is replaced with its children.
@@ -33,58 +29,39 @@ export function prepareSaveRecords(
   db: Db,
 ): (row: StreamRow, records: readonly PageRecord[], pageId: bigint | null) => RecordTally {
   const insert = db.prepare(`
-    insert into record(stream_id, svc_id, company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_is_service,
-      created_ms, child_count, child_twins, page_id, walk)
-    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    insert into record(stream_id, svc_id, ${COLUMNS})
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     on conflict do nothing`);
-  const find = db.prepare<[bigint, number | bigint], StoredRecord>(`
-    select id, walk, company_id as companyId, platform_id as platformId, unique_id as uniqueId, deleted,
-      updated_ms as updatedMs, latest_ms as latestMs, created_ms as createdMs, child_count as childCount
+  const find = db.prepare<unknown[], { id: bigint; walk: bigint; changed: bigint }>(`
+    select id, walk, (company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, created_ms, child_count)
+      is not (?, ?, ?, ?, ?, ?, ?, ?) as changed
     from record where stream_id = ? and svc_id = ?`);
   const update = db.prepare(`
-    update record set company_id = ?, platform_id = ?, unique_id = ?, deleted = ?, updated_ms = ?, latest_ms = ?,
-      latest_is_service = ?, created_ms = ?, child_count = ?, child_twins = ?, page_id = ?, walk = ?
-    where id = ?`);
+    update record set (${COLUMNS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) where id = ?`);
   const children = prepareSaveChildren(db);
   return (row, records, pageId) => {
-    let unique = 0;
-    let fresh = 0;
-    let changed = 0;
+    const tally = { unique: 0, fresh: 0, changed: 0 };
     for (const record of records) {
-      const values = [...valuesOf(record), pageId, row.walk];
+      const { companyId, platformId, platformUniqueId, updatedMs, latestMs, latestFrom, createdMs } = record;
+      const key = [companyId, platformId, platformUniqueId, record.deleted ? 1 : 0, updatedMs, latestMs];
+      const count = record.children.length;
+      const more = [count, hasTwins(record.children) ? 1 : 0, pageId, record.facts, row.walk];
+      const values = [...key, latestFrom === 'service' ? 1 : 0, createdMs, ...more];
       const { changes, lastInsertRowid } = insert.run(row.id, record.svcId, ...values);
       if (changes > 0) {
-        unique++;
-        fresh++;
-        changed++;
+        countSeen(tally, undefined, row);
+        tally.changed++;
         children.insert(lastInsertRowid, record.children);
         continue;
       }
-      const before = find.get(row.id, record.svcId);
-      if (before === undefined) throw new Error(`Record ${record.svcId} is neither new nor stored.`);
-      if (before.walk < row.readingWalk) unique++;
-      if (before.walk < row.walk) fresh++;
-      if (differs(before, record)) changed++;
+      const before = must(find.get(...key, createdMs, count, row.id, record.svcId), 'record');
+      countSeen(tally, before.walk, row);
+      if (before.changed === 1n) tally.changed++;
       update.run(...values, before.id);
       children.replace(before.id, record.children);
     }
-    return { unique, fresh, changed };
+    return tally;
   };
-}
-
-function valuesOf(record: PageRecord): readonly (string | number | bigint | null)[] {
-  return [
-    record.companyId,
-    record.platformId,
-    record.platformUniqueId,
-    record.deleted ? 1 : 0,
-    record.updatedMs,
-    record.latestMs,
-    record.latestFrom === 'service' ? 1 : 0,
-    record.createdMs,
-    record.children.length,
-    hasTwins(record.children) ? 1 : 0,
-  ];
 }
 
 function hasTwins(children: readonly PageChild[]): boolean {
@@ -99,25 +76,24 @@ function hasTwins(children: readonly PageChild[]): boolean {
   return false;
 }
 
-function differs(before: StoredRecord, record: PageRecord): boolean {
-  return (
-    !isSameTime(before.updatedMs, record.updatedMs) ||
-    before.platformId !== record.platformId ||
-    before.uniqueId !== record.platformUniqueId ||
-    (before.deleted === 1n) !== record.deleted ||
-    BigInt(record.companyId) !== before.companyId ||
-    Number(before.childCount) !== record.children.length ||
-    !isSameTime(before.latestMs, record.latestMs) ||
-    !isSameTime(before.createdMs, record.createdMs)
-  );
-}
-
-function isSameTime(stored: bigint | null, ms: number | null): boolean {
-  return stored === null ? ms === null : ms !== null && Number(stored) === ms;
-}
-
 export function listChildPaths(db: Db): { readonly id: bigint; readonly name: string }[] {
   return db.prepare<[], { id: bigint; name: string }>('select id, name from child_path order by id').all();
+}
+
+/** Numbers the fields that hold children: these first, in their order, then others that stored children have. */
+export function numberChildPaths(db: Db, names: readonly string[]): void {
+  const before = listChildPaths(db);
+  if (names.every((name, index) => before[index]?.name === name)) return;
+  const all = new Set([...names, ...before.map(({ name }) => name)]);
+  db.exec('delete from child_path');
+  const insert = db.prepare('insert into child_path(name) values (?)');
+  for (const name of all) insert.run(name);
+  db.prepare(`
+    update child set path = (
+      select p.id from json_each(?) as b cross join child_path as p on p.name = b.value ->> 'name'
+      where b.value ->> 'id' = child.path)`).run(
+    JSON.stringify(before.map(({ id, name }) => ({ id: Number(id), name }))),
+  );
 }
 
 interface ChildWriter {
@@ -153,24 +129,21 @@ function prepareSaveChildren(db: Db): ChildWriter {
  * Makes the function that replaces the dates and children of a page's records, for another configuration of them. Records
  * that a later page replaced are left alone.
  */
-export function prepareDeriveAgain(db: Db): (pageId: bigint, records: readonly PageRecord[]) => void {
-  const find = db
-    .prepare<[bigint, number | bigint], bigint>(`
-      select r.id
-      from page as p cross join record as r on r.stream_id = p.stream_id
-      where p.id = ? and r.svc_id = ? and r.page_id = p.id`)
+export function prepareDeriveAgain(
+  db: Db,
+): (streamId: bigint, pageId: bigint, records: readonly PageRecord[]) => void {
+  const update = db
+    .prepare<unknown[], bigint>(`
+      update record set latest_ms = ?, latest_is_service = ?, created_ms = ?, child_count = ?, child_twins = ?
+      where stream_id = ? and svc_id = ? and page_id = ? returning id`)
     .pluck();
-  const update = db.prepare(`
-    update record set latest_ms = ?, latest_is_service = ?, created_ms = ?, child_count = ?, child_twins = ? where id = ?`);
   const children = prepareSaveChildren(db);
-  return (pageId, records) => {
+  return (streamId, pageId, records) => {
     for (const record of records) {
-      const id = find.get(pageId, record.svcId);
-      if (id === undefined) continue;
       const counts = [record.children.length, hasTwins(record.children) ? 1 : 0];
-      const isOfService = record.latestFrom === 'service' ? 1 : 0;
-      update.run(record.latestMs, isOfService, record.createdMs, ...counts, id);
-      children.replace(id, record.children);
+      const dates = [record.latestMs, record.latestFrom === 'service' ? 1 : 0, record.createdMs];
+      const id = update.get(...dates, ...counts, streamId, record.svcId, pageId);
+      if (id !== undefined) children.replace(id, record.children);
     }
   };
 }
@@ -179,20 +152,19 @@ export function prepareDeriveAgain(db: Db): (pageId: bigint, records: readonly P
 export function prepareSaveCompanies(
   db: Db,
 ): (row: StreamRow, companies: readonly V4Company[]) => RecordTally {
-  const find = db.prepare<[number | bigint], { walk: bigint; body: string }>(
-    'select walk, body from v4_company where company_id = ?',
-  );
+  const find = db
+    .prepare<[number | bigint], bigint>('select walk from v4_company where company_id = ?')
+    .pluck();
   const save = db.prepare(`
-    insert into v4_company(company_id, body, walk) values (?, ?, ?)
-    on conflict (company_id) do update set body = excluded.body, walk = excluded.walk`);
+    insert into v4_company(company_id, walk) values (?, ?)
+    on conflict (company_id) do update set walk = excluded.walk`);
   return (row, companies) => {
     const tally = { unique: 0, fresh: 0, changed: 0 };
-    for (const { companyId, body } of companies) {
+    for (const { companyId } of companies) {
       const before = find.get(companyId);
-      if (before === undefined || before.walk < row.readingWalk) tally.unique++;
-      if (before === undefined || before.walk < row.walk) tally.fresh++;
-      if (before === undefined || before.body !== body) tally.changed++;
-      save.run(companyId, body, row.walk);
+      countSeen(tally, before, row);
+      if (before === undefined) tally.changed++;
+      save.run(companyId, row.walk);
     }
     return tally;
   };
@@ -201,7 +173,7 @@ export function prepareSaveCompanies(
 /** Replaces V4's companies by the configured ones. */
 export function saveNamedCompanies(db: Db, companyIds: readonly bigint[]): void {
   db.prepare('delete from v4_company').run();
-  const insert = db.prepare("insert or ignore into v4_company(company_id, body) values (?, '{}')");
+  const insert = db.prepare('insert or ignore into v4_company(company_id) values (?)');
   for (const companyId of companyIds) insert.run(companyId);
 }
 
@@ -210,9 +182,7 @@ export function listV4Companies(db: Db): bigint[] {
 }
 
 /** Makes the function that counts records of excluded companies. */
-export function prepareSaveExcluded(
-  db: Db,
-): (row: StreamRow, records: readonly PageRecord[]) => Omit<RecordTally, 'changed'> {
+export function prepareSaveExcluded(db: Db): (row: StreamRow, records: readonly PageRecord[]) => RecordTally {
   const find = db
     .prepare<[bigint, number | bigint], bigint>(
       'select walk from excluded where stream_id = ? and svc_id = ?',
@@ -222,32 +192,25 @@ export function prepareSaveExcluded(
     insert into excluded(stream_id, svc_id, walk) values (?, ?, ?)
     on conflict (stream_id, svc_id) do update set walk = excluded.walk`);
   return (row, records) => {
-    const tally = { unique: 0, fresh: 0 };
+    const tally = { unique: 0, fresh: 0, changed: 0 };
     for (const { svcId } of records) {
-      const walk = find.get(row.id, svcId);
-      if (walk === undefined || walk < row.readingWalk) tally.unique++;
-      if (walk === undefined || walk < row.walk) tally.fresh++;
+      countSeen(tally, find.get(row.id, svcId), row);
       save.run(row.id, svcId, row.walk);
     }
     return tally;
   };
 }
 
-/** Rejected objects and children of a page: saved for the first time in this walk, or again. */
-export interface RejectedTally {
-  readonly rejected: number;
-  readonly duplicates: number;
-}
-
-/** Makes the function that saves rejected objects. It counts those that stand for records. */
-export function prepareSaveRejected(
-  db: Db,
-): (row: StreamRow, rejected: readonly RejectedObject[]) => RejectedTally {
+/**
+ * Makes the function that saves rejected objects and children of a page, once in each walk. It returns the number of those
+ * that stand for records.
+ */
+export function prepareSaveRejected(db: Db): (row: StreamRow, rejected: readonly RejectedObject[]) => number {
   const insert = db.prepare(`
     insert into rejected(generation, region, model, company_id, page, position, path, reason, raw, stream_id, digest)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing`);
   return (row, rejected) => {
-    const tally = { rejected: 0, duplicates: 0 };
+    let saved = 0;
     const equalBefore = new Map<string, number>();
     for (const { position, path, reason, raw } of rejected) {
       const object = `${path}\0${reason}\0${raw}`;
@@ -256,9 +219,9 @@ export function prepareSaveRejected(
       const digest = createHash('sha256').update(`${count}\0${object}`).digest().subarray(0, 16);
       const place = [row.generation, row.region, row.model, row.companyId, row.pages + 1, position];
       const { changes } = insert.run(...place, path, reason, raw, row.id, digest);
-      if (path === '') tally[changes > 0 ? 'rejected' : 'duplicates']++;
+      if (path === '') saved += changes;
     }
-    return tally;
+    return saved;
   };
 }
 
@@ -274,29 +237,28 @@ export function prepareRememberCursor(db: Db): (streamId: bigint, cursor: string
 /** What the next walk or reading of a list begins without. */
 export type Discard = 'cursors' | 'rejected' | 'unseen';
 
-/** Makes the function that deletes what a list no longer needs. `unseen`: records that its reading did not show. */
-export function prepareDiscard(db: Db): (row: StreamRow, what: Discard) => number {
-  const cursors = db.prepare<[bigint]>('delete from cursor_seen where stream_id = ?');
-  const rejected = db.prepare<[bigint]>('delete from rejected where stream_id = ?');
-  const children = db.prepare<[bigint, number]>(`
-    delete from child where record_id in (select id from record where stream_id = ? and walk < ?)`);
-  const records = db.prepare<[bigint, number]>('delete from record where stream_id = ? and walk < ?');
-  const excluded = db.prepare<[bigint, number]>('delete from excluded where stream_id = ? and walk < ?');
-  const companies = db.prepare<[number]>('delete from v4_company where walk < ?');
-  return (row, what) => {
-    if (what === 'cursors') return cursors.run(row.id).changes;
-    if (what === 'rejected') return rejected.run(row.id).changes;
-    if (row.model === 'core/companies') return companies.run(row.readingWalk).changes;
-    children.run(row.id, row.readingWalk);
-    excluded.run(row.id, row.readingWalk);
-    return records.run(row.id, row.readingWalk).changes;
-  };
+/** Deletes what a list no longer needs. `unseen`: records that its reading did not show. Returns the number of rows. */
+export function discard(db: Db, { id, model, readingWalk }: StreamRow, what: Discard): number {
+  if (what === 'cursors') return db.prepare('delete from cursor_seen where stream_id = ?').run(id).changes;
+  if (what === 'rejected') return db.prepare('delete from rejected where stream_id = ?').run(id).changes;
+  if (model === 'core/companies')
+    return db.prepare('delete from v4_company where walk < ?').run(readingWalk).changes;
+  db.prepare('delete from excluded where stream_id = ? and walk < ?').run(id, readingWalk);
+  return dropRecords(db, id, readingWalk);
+}
+
+/** Deletes the records of a list, with their children, that no walk since `walk` saw. Returns their number. */
+export function dropRecords(db: Db, streamId: bigint, walk: number): number {
+  db.prepare(
+    'delete from child where record_id in (select id from record where stream_id = ? and walk < ?)',
+  ).run(streamId, walk);
+  return db.prepare('delete from record where stream_id = ? and walk < ?').run(streamId, walk).changes;
 }
 
 /** Deletes a list with everything that was read from it. */
 export function dropStream(db: Db, id: bigint): void {
-  db.prepare('delete from child where record_id in (select id from record where stream_id = ?)').run(id);
-  for (const table of ['record', 'excluded', 'rejected', 'cursor_seen', 'page']) {
+  dropRecords(db, id, Number.MAX_SAFE_INTEGER);
+  for (const table of ['excluded', 'rejected', 'cursor_seen', 'page']) {
     db.prepare(`delete from ${table} where stream_id = ?`).run(id);
   }
   db.prepare('delete from stream where id = ?').run(id);

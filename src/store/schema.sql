@@ -1,7 +1,7 @@
 -- The database of svc-migrate. Public: the tables stream, company and rejected, and the view remap. Everything else is internal.
 -- Ids are 64-bit integers. Times are ISO 8601 text in UTC; columns named _ms are milliseconds since 1970.
 
--- What an export fixed (hosts, prefix, models, filters), what children and dates were derived with, and the number of exports.
+-- What an export fixed (hosts, prefix, models, filters), and the number of exports.
 create table meta(name text primary key, value text not null) strict, without rowid;
 
 -- Lists -----------------------------------------------------------------------------------------------------------------------
@@ -28,6 +28,7 @@ create table stream(
   route text not null, -- the model as requests name it
   error text, -- JSON {code, message, hint, facts} of the error that ended the last attempt
   read_at text, -- start of the last walk or sweep that reached its end: the age of the data
+  derived text, -- the date fields and children that its records were read with; null: they differ
   -- A walk reads the list from its start. A reading is one walk or more, and for V3 the sweeps after them.
   phase text not null default 'walk' check (phase in ('walk', 'sweep', 'top_up')), -- top_up: a sweep of a later export
   walk integer not null default 1, -- number of the current walk; a record keeps the number of the last walk that saw it
@@ -64,7 +65,7 @@ create table rejected(
 create table excluded(stream_id integer not null, svc_id integer not null, walk integer not null, primary key (stream_id, svc_id)) strict, without rowid;
 
 -- V4's companies as they were listed.
-create table v4_company(company_id integer primary key, body text not null, walk integer not null default 1) strict;
+create table v4_company(company_id integer primary key, walk integer not null default 1) strict;
 
 -- Records ---------------------------------------------------------------------------------------------------------------------
 
@@ -83,6 +84,7 @@ create table record(
   child_count integer not null, -- rows of child
   child_twins integer not null check (child_twins in (0, 1)), -- 1: two of its children have the same path and platform_id
   page_id integer, -- the page that holds it; null with payload: "ids"
+  facts blob, -- then digests of the fields by which records are compared
   walk integer not null, -- the last walk that saw it
   unique (stream_id, svc_id)
 ) strict;

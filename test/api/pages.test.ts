@@ -10,6 +10,7 @@ const FORMAT = {
   fieldPrefix: 'svc_',
   children: ['line_items'],
   dateFields: ['posted_date', 'created_at', 'updated_at'],
+  keepsFacts: false,
 };
 const V3 = { ...FORMAT, generation: 'v3' } as const;
 const parseV3 = (text: string, company: bigint | null) => parsePage(text, V3, company);
@@ -40,6 +41,7 @@ describe('an object of a page', () => {
         latestFrom: 'platform',
         createdMs: Date.parse('2025-02-01T00:00:00Z'),
         children: [{ path: 'line_items', svcId: 8, platformId: 'c', platformUniqueId: null, deleted: false }],
+        facts: null,
       },
     ]);
   });

@@ -181,6 +181,7 @@ function pageRecord(record: FakeRecord): PageRecord {
     children: children.map((child) => {
       return { ...child, path: 'line_items', platformUniqueId: null, deleted: false };
     }),
+    facts: null,
   };
 }
 

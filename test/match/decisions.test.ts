@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Decision } from '../../src/domain.js';
-import type { Db } from '../../src/store/sqlite.js';
 import { verifyRemap } from '../../src/store/integrity.js';
+import type { Db } from '../../src/store/sqlite.js';
 import { campaignSize } from '../support/campaign.js';
 import {
   brief,

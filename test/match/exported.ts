@@ -124,7 +124,7 @@ export function saveExported(db: Db, config: Config, exported: Exported): void {
       ...(exported.v4Companies ?? []),
       ...exported.v4.map(({ company = 1 }) => company),
     ]);
-    const listed = db.prepare("insert or ignore into v4_company(company_id, body) values (?, '{}')");
+    const listed = db.prepare('insert or ignore into v4_company(company_id) values (?)');
     for (const company of v4Companies) listed.run(BigInt(company));
     const insert = db.prepare(`
       insert into stream(generation, region, model, company_id, state, started_at, finished_at, read_at, route)
@@ -145,11 +145,11 @@ export function saveExported(db: Db, config: Config, exported: Exported): void {
         insert.run('v4', '', v3, BigInt(company), exported.states?.[`v4 ${v3} ${company}`] ?? 'complete', v4);
       }
     }
+    saveDerivation(db, config);
     const save = prepareSave(db);
     for (const one of exported.v3) save.thing('v3', one);
     for (const one of exported.v4) save.thing('v4', one);
     save.pages();
-    saveDerivation(db, config);
   }).immediate();
 }
 

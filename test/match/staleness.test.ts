@@ -6,10 +6,10 @@ import { describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.js';
 import { digestInputFiles } from '../../src/config/config.js';
 import { buildRemap } from '../../src/match/build-remap.js';
+import { verifyRemap } from '../../src/store/integrity.js';
 import { writeMeta } from '../../src/store/meta.js';
 import { assertUsableRemap, findIncomplete, findNotReady, readStaleness } from '../../src/store/readiness.js';
 import type { Db } from '../../src/store/sqlite.js';
-import { verifyRemap } from '../../src/store/integrity.js';
 import { configOf, INVOICES, modelOf, openExported, remapOf, things } from './exported.js';
 
 const CONFIG = configOf({ companies: { match: 'same_id', include: [], exclude: [] } });

@@ -67,6 +67,7 @@ function pageRecord({ id, version }: ModelRecord, dates: Variant['dates']): Page
     latestFrom: null,
     createdMs: null,
     children: [],
+    facts: null,
   };
 }
 
