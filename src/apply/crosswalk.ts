@@ -74,7 +74,7 @@ export function describeColumn(db: Database, table: TableFacts, ids: ColumnIds):
     v3: `${column.name}_v3`,
     v4: `${column.name}_v4`,
     crosswalk: crosswalkName(table.table, column.name),
-    isUnique: table.uniques.some(({ columns }) => columns.includes(column.name)),
+    isUnique: table.uniqueColumns.includes(column.name),
   };
 }
 

@@ -27,7 +27,7 @@ import {
 } from './statements.js';
 import { chooseParking } from './switch-columns.js';
 import type { ApplyTable } from './tables.js';
-import { describeEmptyPaths, type OutcomeCount, Tally } from './tally.js';
+import { describeEmptyPaths, type OutcomeCount, Tally } from './verdict.js';
 import { judgeValues } from './write-columns.js';
 
 export interface Scripts {

@@ -7,19 +7,25 @@ import {
 } from '../config/apply-targets.js';
 import type { Env, OnProgress } from '../domain.js';
 import { expectedError, SvcError } from '../errors.js';
-import { type CheckedColumn, checkTable } from './check-columns.js';
 import type { Connection, Database, Obstacle } from './db/database.js';
-import { openPlace, placeKey } from './open-target.js';
-import { type ColumnPlan, planTable } from './plan-columns.js';
+import type { CheckedFile } from './files/file-targets.js';
+import { type CheckedColumn, type ColumnPlan, checkTable, planTable } from './plan-and-check.js';
 import { printScripts, type Scripts } from './print.js';
 import type { RemapIds } from './remap-ids.js';
-import type { Selection } from './select-targets.js';
+import { openPlace, placeKey, type Selection } from './select-targets.js';
 import { dropEmptyStates } from './state.js';
-import { findSwitchObstacles, RefusedSwitch, type SwitchedColumn, switchTable } from './switch-columns.js';
-import { type ApplyTable, openTable, openWrittenTables } from './tables.js';
-import { type OutcomeCount, sumOf, unmappedOf } from './tally.js';
-import { type UndoneColumn, undoTable } from './undo-columns.js';
 import {
+  findSwitchObstacles,
+  RefusedSwitch,
+  type SwitchedColumn,
+  switchTable,
+  type UndoneColumn,
+  undoTable,
+} from './switch-columns.js';
+import { type ApplyTable, openTable, openWrittenTables, type TableColumn } from './tables.js';
+import { type OutcomeCount, sumOf, unmappedOf } from './verdict.js';
+import {
+  addColumns,
   fillTable,
   findWriteObstacles,
   isSwitched,
@@ -145,9 +151,7 @@ async function planOneFile(
 }
 
 export interface WriteResult {
-  readonly written: readonly OfTarget<
-    Omit<WrittenColumn, 'isNew' | 'notes'> & { readonly output: string | null }
-  >[];
+  readonly written: readonly OfTarget<Omit<WrittenColumn, 'notes'> & { readonly output: string | null }>[];
   readonly switchedBefore: readonly OfTarget<{ readonly column: string }>[];
   /** If ids have no V4 id and that was not allowed: their counts. Nothing was written then. */
   readonly refused: readonly OfTarget<{
@@ -179,35 +183,37 @@ export function writeTargets(
     const files = targets.filter(isFile);
     if (files.length === 0 && tables.every(({ columns }) => columns.every(isSwitched)))
       throw alreadySwitched(tables);
+    const claims: Claim[] = [];
     const loads: { readonly table: ApplyTable; readonly loaded: readonly LoadedColumn[] }[] = [];
     try {
-      for (const table of tables)
-        loads.push({ table, loaded: await loadTable(table, remap, context.onProgress) });
-      const planned = await planFiles(files, remap, context);
-      const refused = [
-        ...loads.flatMap(({ table, loaded }) =>
-          loaded.map(({ column, counts }) => ({ ...nameOf(table), column, counts })),
-        ),
-        ...planned,
-      ].filter(({ counts }) => unmappedOf(counts).length > 0);
-      const notes = [...loads.flatMap(({ loaded }) => loaded), ...planned].flatMap((column) => column.notes);
-      const [wrongPath] = notes.filter(({ stops }) => stops === 'write');
-      if (wrongPath !== undefined || (refused.length > 0 && !isPartial)) {
-        await discard(loads);
-        for (const db of databases.all()) await dropEmptyStates(db);
-        if (wrongPath !== undefined)
-          throw new SvcError('config', wrongPath.text, { hint: 'Correct the path. Nothing was written.' });
+      for (const table of tables) {
+        const onClaim = (column: TableColumn) => claims.push({ table, column });
+        loads.push({ table, loaded: await loadTable(table, remap, context.onProgress, onClaim) });
+      }
+      const columns = [
+        ...loads.flatMap(({ table, loaded }) => loaded.map((column) => ({ ...nameOf(table), ...column }))),
+        ...(await planFiles(files, remap, context)),
+      ];
+      const wrongPath = columns.flatMap(({ notes }) => notes).find(({ stops }) => stops === 'write');
+      if (wrongPath !== undefined)
+        throw new SvcError('config', wrongPath.text, { hint: 'Correct the path. Nothing was written.' });
+      const refused = columns
+        .filter(({ counts }) => unmappedOf(counts).length > 0)
+        .map(({ notes: _, ...column }) => column);
+      if (refused.length > 0 && !isPartial) {
+        await discard(claims, tables);
         return { written: [], switchedBefore, refused };
       }
+      for (const table of tables) await addColumns(table);
     } catch (error) {
-      await discard(loads).catch(() => {});
+      await discard(claims, tables).catch(() => {});
       throw error;
     }
     const written: WriteResult['written'][number][] = [];
     for (const { table, loaded } of loads) {
       const columns = await orStopped(() => fillTable(table, remap, loaded));
       written.push(
-        ...columns.map(({ isNew: _, notes: __, ...column }) => ({
+        ...columns.map(({ notes: _, ...column }) => ({
           ...nameOf(table),
           ...column,
           output: null,
@@ -256,15 +262,21 @@ async function writeOneFile(
   }));
 }
 
-async function discard(
-  loads: readonly { readonly table: ApplyTable; readonly loaded: readonly LoadedColumn[] }[],
-): Promise<void> {
-  for (const { table, loaded } of loads) {
-    const isNew = (name: string) => loaded.some((each) => each.column === name && each.isNew);
+interface Claim {
+  readonly table: ApplyTable;
+  readonly column: TableColumn;
+}
+
+/** Takes back what a write did that changed no cell. */
+async function discard(claims: readonly Claim[], tables: readonly ApplyTable[]): Promise<void> {
+  for (const table of new Set(claims.map((claim) => claim.table))) {
+    const isClaimed = (name: string) =>
+      claims.some((claim) => claim.table === table && claim.column.column.name === name);
     const [now] = await openWrittenTables(table.db, table.facts.table);
     if (now !== undefined)
-      await undoTable({ ...now, columns: now.columns.filter(({ column }) => isNew(column.name)) });
+      await undoTable({ ...now, columns: now.columns.filter(({ column }) => isClaimed(column.name)) });
   }
+  for (const db of new Set(tables.map(({ db }) => db))) await dropEmptyStates(db);
 }
 
 function assertWritable(table: ApplyTable): void {
@@ -353,19 +365,9 @@ function filesOfSelections(selections: readonly Selection[]): FileTarget[] {
   );
 }
 
-export interface FileCheck {
-  readonly output: string;
-  readonly exists: boolean;
-  readonly checked: number;
-  readonly wrongCount: number;
-  readonly wrong: readonly string[];
-  readonly missing: number;
-  readonly noIdAtPath: number;
-}
-
 export interface CheckResult {
   readonly columns: readonly OfTarget<CheckedColumn>[];
-  readonly files: readonly OfTarget<FileCheck>[];
+  readonly files: readonly OfTarget<CheckedFile>[];
 }
 
 /** apply check. `remap`: null if there is none to compare the crosswalks with. */
@@ -378,7 +380,7 @@ export function checkTargets(
     const columns: OfTarget<CheckedColumn>[] = [];
     for (const table of await openSelections(selections, databases, true))
       columns.push(...(await checkTable(table, remap)).map((column) => ({ ...nameOf(table), ...column })));
-    const files: OfTarget<FileCheck>[] = [];
+    const files: OfTarget<CheckedFile>[] = [];
     for (const target of filesOfSelections(selections)) {
       if (remap === null)
         throw new SvcError('incomplete', 'Files are checked against the remap, and there is none.', {

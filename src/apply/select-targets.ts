@@ -9,6 +9,7 @@ import {
 import type { Env } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { didYouMeanClause } from '../text/suggest.js';
+import type { Connection, Database } from './db/database.js';
 
 /** What a command works on: a target with its ids, or a place whose state says what was written there. */
 export type Selection =
@@ -140,4 +141,34 @@ export function requireTargets(selections: readonly Selection[]): ApplyTarget[] 
       'Such as --table orders --ids invoice_id=accounting/invoices. `svc-migrate apply find` proposes them.',
     );
   });
+}
+
+export async function openPlace(
+  place: DatabasePlace,
+  mode: 'read' | 'write',
+  connection: Connection,
+  env: Env,
+): Promise<Database> {
+  if (place.kind === 'sqlite') {
+    const { openSqlite } = await import('./db/sqlite.js');
+    return openSqlite(place.file, mode, connection);
+  }
+  const url = env[place.urlEnv];
+  if (url === undefined || url === '') {
+    throw new SvcError('usage', `The environment variable ${place.urlEnv} is not set.`, {
+      hint: 'It contains the connection string of the database.',
+    });
+  }
+  const options = { ...connection, url, name: place.urlEnv, tls: place.tls ?? 'verified', mode } as const;
+  if (place.kind === 'postgres') {
+    const { openPostgres } = await import('./db/postgres.js');
+    return openPostgres(options);
+  }
+  const { openMysql } = await import('./db/mysql.js');
+  return openMysql(options);
+}
+
+/** Targets at the same place share a connection. */
+export function placeKey(place: DatabasePlace): string {
+  return place.kind === 'sqlite' ? `sqlite ${place.file}` : `${place.kind} ${place.urlEnv}`;
 }

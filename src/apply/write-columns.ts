@@ -17,13 +17,11 @@ import {
   stateDefinition,
 } from './statements.js';
 import { type ApplyTable, hasColumn, refresh, type TableColumn } from './tables.js';
-import { describeEmptyPaths, type OutcomeCount, type StoredValue, Tally } from './tally.js';
 import type { Verdict } from './verdict.js';
+import { describeEmptyPaths, type OutcomeCount, type StoredValue, Tally } from './verdict.js';
 
 export interface LoadedColumn {
   readonly column: string;
-  /** Whether this write recorded the column, so that a refused write takes it back. */
-  readonly isNew: boolean;
   readonly counts: readonly OutcomeCount[];
   /** Paths that are wrong; nothing is written then. */
   readonly notes: readonly Obstacle[];
@@ -101,34 +99,40 @@ export function isSwitched(column: TableColumn): boolean {
   return column.state?.state === 'switched';
 }
 
-/** Step 1: records the columns and loads their crosswalks. Changes nothing that the user made. */
+/**
+ * Step 1: records the columns and loads their crosswalks. Changes nothing that the user made.
+ *
+ * @param onClaim called for a column when it has been recorded, so that a write that fails can take it back
+ */
 export async function loadTable(
   table: ApplyTable,
   remap: RemapIds,
   onProgress: OnProgress,
+  onClaim: (column: TableColumn) => void = () => {},
 ): Promise<LoadedColumn[]> {
   const { db } = table;
   const loaded: LoadedColumn[] = [];
   for (const column of table.columns.filter((each) => !isSwitched(each))) {
-    const isNew = await claim(table, column, remap.sha256);
+    if (column.state === null) {
+      await claim(table, column, remap.sha256);
+      onClaim(column);
+    }
     await db.transaction('write', async () => {
       await lockForWrite(db, column);
       await executeAll(db, db.createTable(crosswalkDefinition(db, column)));
     });
     const tally = await db.transaction('write', () => loadCrosswalk(db, column, remap, onProgress));
     const notes = describeEmptyPaths(table.facts.table, column.ids, tally.emptyPaths());
-    loaded.push({ column: column.column.name, isNew, counts: tally.list(), notes });
+    loaded.push({ column: column.column.name, counts: tally.list(), notes });
   }
   return loaded;
 }
 
-async function claim(table: ApplyTable, column: TableColumn, remap: string): Promise<boolean> {
+async function claim(table: ApplyTable, column: TableColumn, remap: string): Promise<void> {
   const { db } = table;
-  if (column.state !== null) return false;
   await db.transaction('write', () => executeAll(db, db.createTable(stateDefinition(db, table.facts))));
   try {
     await insertState(db, column, remap);
-    return true;
   } catch (error) {
     const state = findState(await readStates(db), table.facts, column.column.name);
     if (state === undefined) throw error;
@@ -163,7 +167,18 @@ async function loadCrosswalk(
   return tally;
 }
 
-/** Step 2: adds the new columns, and fills them by the crosswalks. */
+/** Step 2: adds the new columns. */
+export async function addColumns(table: ApplyTable): Promise<void> {
+  const { db } = table;
+  const now = await refresh(table);
+  for (const column of table.columns.filter((each) => !isSwitched(each) && !hasColumn(now, each.v4)))
+    await db.transaction('write', async () => {
+      await lockForWrite(db, column);
+      await db.execute(addColumn(db, column, column.v4));
+    });
+}
+
+/** Step 3: fills the new columns by the crosswalks. */
 export async function fillTable(
   table: ApplyTable,
   remap: RemapIds,
@@ -172,12 +187,6 @@ export async function fillTable(
   const { db } = table;
   const written: WrittenColumn[] = [];
   for (const column of table.columns.filter((each) => !isSwitched(each))) {
-    const now = await refresh(table);
-    if (!hasColumn(now, column.v4))
-      await db.transaction('write', async () => {
-        await lockForWrite(db, column);
-        await db.execute(addColumn(db, column, column.v4));
-      });
     const changed = await db.transaction('write', async () => {
       // Where DDL commits, another process may have prepared the switch since: COLUMN_v3 is then ours.
       const state = await lockForWrite(db, column);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isRight } from '../../src/apply/check-columns.js';
+import { isRight } from '../../src/apply/plan-and-check.js';
 import { dumpOf, execute, id, openScene, rowsOf } from './support/scene.js';
 
 const PLAIN = `create table o(id integer primary key, item integer, name text);

@@ -1,7 +1,7 @@
 import { copyFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { isRight } from '../../src/apply/check-columns.js';
 import type { Database } from '../../src/apply/db/database.js';
+import { isRight } from '../../src/apply/plan-and-check.js';
 import { must } from '../../src/text/at.js';
 import { campaignCases, campaignSize } from '../support/campaign.js';
 import { committingDdl, Killed, Killer, mortal } from './support/dying.js';

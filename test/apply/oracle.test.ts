@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isRight } from '../../src/apply/check-columns.js';
+import { isRight } from '../../src/apply/plan-and-check.js';
 import type { IdColumn } from '../../src/config/apply-targets.js';
 import { must } from '../../src/text/at.js';
 import { campaignSize } from '../support/campaign.js';

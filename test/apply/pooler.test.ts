@@ -1,14 +1,12 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { checkTable, isRight } from '../../src/apply/check-columns.js';
 import type { Database } from '../../src/apply/db/database.js';
 import { openPostgres } from '../../src/apply/db/postgres.js';
-import { planTable } from '../../src/apply/plan-columns.js';
+import { checkTable, isRight, planTable } from '../../src/apply/plan-and-check.js';
 import { dropEmptyStates } from '../../src/apply/state.js';
-import { switchTable } from '../../src/apply/switch-columns.js';
+import { switchTable, undoTable } from '../../src/apply/switch-columns.js';
 import { openTable } from '../../src/apply/tables.js';
-import { undoTable } from '../../src/apply/undo-columns.js';
-import { fillTable, loadTable } from '../../src/apply/write-columns.js';
+import { addColumns, fillTable, loadTable } from '../../src/apply/write-columns.js';
 import { campaignSize } from '../support/campaign.js';
 import { CONNECTION, CYCLE, fakeRemap, id } from './support/scene.js';
 import { startPgBouncer, testServer } from './support/servers.js';
@@ -33,6 +31,12 @@ async function use<T>(url: string, work: (db: Database) => Promise<T>): Promise<
 
 const target = { name: 'o', table: 'o', ids: [id()] };
 const open = (db: Database) => openTable(db, target);
+
+async function write(db: Database): Promise<void> {
+  const loaded = await loadTable(await open(db), remap, () => {});
+  await addColumns(await open(db));
+  await fillTable(await open(db), remap, loaded);
+}
 
 /** What the sessions of an application see: 8 clients that share the sessions of the pool. */
 async function readSessions(url: string): Promise<string[]> {
@@ -66,9 +70,7 @@ it('works through a pooler in transaction mode, and changes no session of it', a
   expect(before).toHaveLength(1);
   await use(url, async (db) => planTable(await open(db), remap, () => {}));
   expect(await readSessions(plain)).toEqual(before);
-  await use(url, async (db) =>
-    fillTable(await open(db), remap, await loadTable(await open(db), remap, () => {})),
-  );
+  await use(url, write);
   expect(await readSessions(plain)).toEqual(before);
   await use(url, async (db) => switchTable(await open(db), false));
   expect((await server.run(direct, 'select item from o order by id')).flat()).toEqual(['30', '40', '20']);
@@ -94,7 +96,7 @@ it.each(['?schema=tenant&connection_limit=5', '?options=-c%20search_path%3Dtenan
       `create table ${schema}.o(id int primary key, item int); insert into ${schema}.o values (1, 20), (2, 30)`;
     await server.run(url, `create schema tenant; ${table('public')}; ${table('tenant')}`);
     await use(url + parameters, async (db) => {
-      await fillTable(await open(db), remap, await loadTable(await open(db), remap, () => {}));
+      await write(db);
       await switchTable(await open(db), false);
     });
     expect((await server.run(url, 'select item from tenant.o order by id')).flat()).toEqual(['30', '40']);
@@ -130,7 +132,7 @@ it('moves ids between partitions, and keeps unique keys', async (context) => {
      insert into o values (1, 20), (2, 30), (3, 40), (4, 50)`,
   );
   await use(url, async (db) => {
-    await fillTable(await open(db), remap, await loadTable(await open(db), remap, () => {}));
+    await write(db);
     await switchTable(await open(db), false);
   });
   expect((await server.run(url, 'select item from o order by id')).flat()).toEqual(['30', '40', '20', '51']);

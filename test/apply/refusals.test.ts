@@ -114,14 +114,14 @@ const POSTGRES: readonly Case[] = [
     sql: `${PLAIN}; grant select, update (item) on o to clerk; grant usage on schema public to clerk`,
     user: 'clerk',
     refused: 'write',
-    says: /User clerk may not update public.o: GRANT UPDATE/,
+    says: /permission denied.*grant it the rights/is,
   },
   {
     name: 'a table of another owner',
     sql: `${PLAIN}; grant select, update on o to clerk; grant usage, create on schema public to clerk`,
     user: 'clerk',
     refused: 'write',
-    says: /does not own public.o.*connect as its owner/i,
+    says: /must be owner of table o.*grant it the rights/is,
   },
   {
     name: 'policies that hide rows',
@@ -129,19 +129,19 @@ const POSTGRES: readonly Case[] = [
       alter table o enable row level security; alter table o force row level security`,
     user: 'clerk',
     refused: 'write',
-    says: /Row-level security hides rows/,
+    says: /row-level security policy/,
   },
   {
     name: '1,599 columns, dropped ones included',
     sql: `create table o(id int primary key, item int, ${wide(1597, 'int')}); alter table o drop column c0, drop column c1, drop column c2; ${ROWS}`,
-    refused: 'write',
-    says: /no room for two more columns/,
+    refused: 'switch',
+    says: /at most 1600 columns/,
   },
   {
     name: 'a partition of a table',
     sql: `create table whole(id int, item int) partition by range (id); create table o partition of whole for values from (0) to (9); ${ROWS}`,
     refused: 'write',
-    says: /is a partition: name the partitioned table/,
+    says: /cannot add column to a partition/,
   },
   {
     name: 'a partitioned table without a partition for the new ids',
@@ -171,7 +171,7 @@ const MYSQL: readonly Case[] = [
     name: 'a trigger whose definer is gone',
     sql: `${PLAIN}; create definer = 'ghost'@'%' trigger tr before update on o for each row set new.id = new.id`,
     refused: 'write',
-    says: /trigger tr of o belongs to ghost@%, who does not exist/,
+    says: /trigger belongs to a user that does not exist.*DEFINER/is,
     repair: 'drop trigger tr',
   },
   {
@@ -190,8 +190,8 @@ const MYSQL: readonly Case[] = [
   {
     name: 'the most columns that a table has',
     sql: `create table o(id int primary key, item int, ${wide(1014, 'tinyint')}); insert into o(id, item) values (1, 20)`,
-    refused: 'write',
-    says: /no room for two more columns: InnoDB allows 1017/,
+    refused: 'switch',
+    says: /no room for another column|too many columns/i,
   },
   {
     name: 'full rows',

@@ -9,19 +9,9 @@ export interface ColumnFacts {
   readonly type: string;
   /** `any`: each value has its own type (SQLite). `other`: the column cannot hold ids. */
   readonly holds: 'integer' | 'text' | 'json' | 'any' | 'other';
-  readonly isNullable: boolean;
   readonly isGenerated: boolean;
   /** Whether negative numbers are refused by the type. */
   readonly isUnsigned: boolean;
-}
-
-export interface ForeignKey {
-  readonly name: string;
-  /** `out`: this table refers to another; `in`: another refers to this one. */
-  readonly direction: 'out' | 'in';
-  readonly columns: readonly string[];
-  readonly otherTable: string;
-  readonly onUpdate: 'none' | 'cascade' | 'set';
 }
 
 export interface Obstacle {
@@ -40,13 +30,14 @@ export interface TableFacts {
   readonly schema: string | null;
   readonly name: string;
   readonly columns: readonly ColumnFacts[];
-  /** The primary key, or else a unique key without nulls: names rows for people. Empty if there is none. */
+  /** The primary key, which names rows for people. Empty if there is none. */
   readonly key: readonly string[];
-  /** Unique keys with all columns that they depend on, also through expressions and conditions. */
-  readonly uniques: readonly { readonly name: string; readonly columns: readonly string[] }[];
-  readonly foreignKeys: readonly ForeignKey[];
+  /** All columns that unique keys depend on, also through expressions and conditions. */
+  readonly uniqueColumns: readonly string[];
+  /** Foreign keys of other tables that copy every change of these columns. */
+  readonly cascades: readonly { readonly table: string; readonly columns: readonly string[] }[];
   readonly triggers: readonly string[];
-  /** A view, a missing right, a full row, and so on. */
+  /** What a statement would do silently or not at all, such as a rule or a view. */
   readonly obstacles: readonly Obstacle[];
 }
 

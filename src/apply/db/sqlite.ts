@@ -5,8 +5,16 @@ import { SvcError } from '../../errors.js';
 import { APPLICATION_ID } from '../../store/open.js';
 import { type Db, Sqlite } from '../../store/sqlite.js';
 import { inBatches } from '../../text/rows.js';
-import { type Connection, type Database, throwIfAborted, type Value } from './database.js';
-import { introspectSqlite, listSqliteTables, quote } from './sqlite-catalog.js';
+import {
+  type ColumnFacts,
+  type Connection,
+  type Database,
+  type ListedTable,
+  type Obstacle,
+  type TableFacts,
+  throwIfAborted,
+  type Value,
+} from './database.js';
 
 /** Short, because signals are not heard while SQLite waits; `transaction` waits again. */
 const BUSY_MS = 100;
@@ -81,8 +89,8 @@ export function openSqlite(file: string, mode: 'read' | 'write', connection: Con
     lockTable: () => [],
 
     introspect: async (table) =>
-      guard(file, () => introspectSqlite(db, table, isWritable(file) ? () => open(file, false) : null)),
-    listTables: async () => guard(file, () => listSqliteTables(db)),
+      guard(file, () => introspect(db, table, isWritable(file) ? () => open(file, false) : null)),
+    listTables: async () => guard(file, () => listTables(db)),
     query: async (sql) =>
       guard(file, () => db.prepare<[], unknown[]>(sql).raw().safeIntegers().all().map(toValues)),
     execute: async (sql) => {
@@ -219,4 +227,168 @@ function sqliteError(error: unknown, file: string): unknown {
     ? 'A constraint of the table refuses the ids: the data are as they were. Drop the constraint for the time of the switch.'
     : 'The data are as they were.';
   return new SvcError('bad_input', `${file}: ${error.message}.`, { ...options, hint });
+}
+
+type OpenWriter = (() => Db) | null;
+
+function listTables(db: Db): ListedTable[] {
+  const sql = `select name, type from pragma_table_list
+    where schema = 'main' and type <> 'shadow' and name not like 'sqlite\\_%' escape '\\' order by name`;
+  return db
+    .prepare<[], { name: string; type: string }>(sql)
+    .all()
+    .map(({ name, type }) => ({
+      schema: null,
+      name,
+      obstacle: type === 'table' ? null : type === 'view' ? 'a view' : `a ${type} table`,
+    }));
+}
+
+/** `openWriter`: opens the file, so that a statement may be tried and rolled back; null if it cannot be written. */
+function introspect(db: Db, name: string, openWriter: OpenWriter): TableFacts | null {
+  const sql = `select name, type from pragma_table_list where schema = 'main' and lower(name) = lower(?)`;
+  const row = db.prepare<[string], { name: string; type: string }>(sql).get(name);
+  if (row === undefined) return null;
+  const { name: table, type } = row;
+  const info = readColumns(db, table);
+  const isTable = type === 'table';
+  return {
+    table,
+    schema: null,
+    name: table,
+    columns: info.map(describe),
+    key: primaryKey(info),
+    uniqueColumns: readUniqueColumns(db, table, info),
+    cascades: readCascades(db, table, info),
+    triggers: readTriggers(db, table),
+    obstacles: isTable ? tryUpdates(db, table, info, openWriter) : [isNoTable(table, type)],
+  };
+}
+
+function isNoTable(table: string, type: string): Obstacle {
+  return { stops: 'write', code: 'not_a_table', text: `${table} is a ${type}: name the table behind it.` };
+}
+
+interface ColumnInfo {
+  readonly name: string;
+  readonly type: string;
+  readonly pk: number;
+  readonly hidden: number;
+}
+
+function readColumns(db: Db, table: string): ColumnInfo[] {
+  const sql = 'select name, type, pk, hidden from pragma_table_xinfo(?)';
+  return db.prepare<[string], ColumnInfo>(sql).all(table);
+}
+
+function describe({ name, type, hidden }: ColumnInfo): ColumnFacts {
+  const isText = /char|clob|text/i.test(type) && !/int/i.test(type);
+  const isAny = type === '' || (/blob|any/i.test(type) && !/int/i.test(type));
+  return {
+    name,
+    type,
+    holds: isText ? 'text' : isAny ? 'any' : 'integer',
+    isGenerated: hidden === 2 || hidden === 3,
+    isUnsigned: false,
+  };
+}
+
+/** An index with an expression or a condition may depend on any column. */
+function readUniqueColumns(db: Db, table: string, info: readonly ColumnInfo[]): string[] {
+  const sql = `select parts.name, list.partial from pragma_index_list(?) as list, pragma_index_info(list.name) as parts
+    where list."unique" = 1`;
+  const parts = db.prepare<[string], { name: string | null; partial: number }>(sql).all(table);
+  const isPlain = parts.every(({ name, partial }) => name !== null && partial === 0);
+  // An INTEGER PRIMARY KEY has no index.
+  return isPlain
+    ? [...primaryKey(info), ...parts.flatMap(({ name }) => name ?? [])]
+    : info.map(({ name }) => name);
+}
+
+function primaryKey(info: readonly ColumnInfo[]): string[] {
+  return info
+    .filter(({ pk }) => pk > 0)
+    .sort((a, b) => a.pk - b.pk)
+    .map(({ name }) => name);
+}
+
+function readTriggers(db: Db, table: string): string[] {
+  const sql = `select name from sqlite_schema
+    where type = 'trigger' and lower(tbl_name) = lower(?) and sql like '%update%' order by name`;
+  return db.prepare<[string], string>(sql).pluck().all(table);
+}
+
+/** A foreign key that names no columns refers to the primary key. */
+function readCascades(db: Db, table: string, info: readonly ColumnInfo[]): TableFacts['cascades'] {
+  const sql = `select child.name as "table", key."to" as name from sqlite_schema as child, pragma_foreign_key_list(child.name) as key
+    where child.type = 'table' and lower(key."table") = lower(?) and key.on_update not in ('NO ACTION', 'RESTRICT')`;
+  const keys = db.prepare<[string], { table: string; name: string | null }>(sql).all(table);
+  return keys.map(({ table: child, name }) => ({
+    table: child,
+    columns: name === null ? primaryKey(info) : [name],
+  }));
+}
+
+/**
+ * Compiles an UPDATE of each column, which finds triggers, checks, collations and functions that only the application's
+ * SQLite knows. Where that fails, an UPDATE of a new column is compiled in a transaction that is rolled back.
+ */
+function tryUpdates(db: Db, table: string, info: readonly ColumnInfo[], openWriter: OpenWriter): Obstacle[] {
+  const stored = info.filter(({ hidden }) => hidden === 0);
+  const refused = stored.flatMap(({ name }) => {
+    const problem = compile(db, `update ${quote(table)} set ${quote(name)} = ${quote(name)} where 0`);
+    return problem === null ? [] : [{ name, problem }];
+  });
+  if (refused.length === 0) return [];
+  const atAll = openWriter === null || db.inTransaction ? null : tryNewColumn(openWriter, table);
+  if (atAll !== null)
+    return [
+      {
+        stops: 'write',
+        code: 'cannot_update',
+        text: `SQLite refuses every UPDATE of ${table}: ${atAll}. Drop what it names for the time of the migration.`,
+      },
+    ];
+  return refused.map(({ name, problem }) => ({
+    stops: 'switch',
+    code: 'cannot_update',
+    column: name,
+    text: `SQLite refuses an UPDATE of ${table}.${name}: ${problem}. The new column can be written; drop what it names before the switch.`,
+  }));
+}
+
+function tryNewColumn(openWriter: () => Db, table: string): string | null {
+  const db = openWriter();
+  try {
+    if (!canBegin(db)) return null;
+    const column = quote('svc_migrate_probe');
+    db.exec(`alter table ${quote(table)} add column ${column}`);
+    return compile(db, `update ${quote(table)} set ${column} = null where 0`);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  } finally {
+    db.close();
+  }
+}
+
+function compile(db: Db, sql: string): string | null {
+  try {
+    db.prepare(sql);
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function canBegin(db: Db): boolean {
+  try {
+    db.exec('begin immediate');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function quote(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
 }

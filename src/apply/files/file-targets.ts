@@ -20,11 +20,17 @@ import { at } from '../../text/at.js';
 import type { Obstacle } from '../db/database.js';
 import { judgeValue } from '../judge.js';
 import type { RemapIds } from '../remap-ids.js';
-import { describeEmptyPaths, type OutcomeCount, sumOf, Tally } from '../tally.js';
-import { isUnmapped, NO_ID_AT_PATH, type Verdict } from '../verdict.js';
-import { openCsv } from './csv.js';
-import type { FileFormat, OnNothing, RewriteCell } from './file-format.js';
-import { openNdjson } from './ndjson.js';
+import {
+  describeEmptyPaths,
+  isUnmapped,
+  NO_ID_AT_PATH,
+  type OutcomeCount,
+  sumOf,
+  Tally,
+  type Verdict,
+} from '../verdict.js';
+import type { FileFormat, OnNothing, RewriteCell } from './formats.js';
+import { openCsv, openNdjson } from './formats.js';
 
 /**
  * Files are a filter: records are read, their ids are mapped, and a new file is written beside. Every other byte stays:

@@ -1,16 +1,15 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkTable } from '../../../src/apply/check-columns.js';
 import type { Connection, Database } from '../../../src/apply/db/database.js';
 import { LOCK_TIMEOUT_MS } from '../../../src/apply/db/database.js';
 import { openSqlite } from '../../../src/apply/db/sqlite.js';
+import { checkTable } from '../../../src/apply/plan-and-check.js';
 import type { RemapIds } from '../../../src/apply/remap-ids.js';
 import { dropEmptyStates } from '../../../src/apply/state.js';
-import { switchTable } from '../../../src/apply/switch-columns.js';
+import { switchTable, undoTable } from '../../../src/apply/switch-columns.js';
 import { openTable, openWrittenTables } from '../../../src/apply/tables.js';
-import { undoTable } from '../../../src/apply/undo-columns.js';
-import { fillTable, loadTable } from '../../../src/apply/write-columns.js';
+import { addColumns, fillTable, loadTable } from '../../../src/apply/write-columns.js';
 import { type IdColumn, idColumnSchema } from '../../../src/config/apply-targets.js';
 import { Sqlite } from '../../../src/store/sqlite.js';
 
@@ -128,6 +127,7 @@ export function commandsOn(
       use(async (db) => {
         const opened = await openTable(db, { name: table, table, ids });
         const loaded = await loadTable(opened, given, () => {});
+        await addColumns(opened);
         return fillTable(opened, given, loaded);
       }),
     check: (given = remap) => use((db) => eachWritten(db, (opened) => checkTable(opened, given))),

@@ -73,14 +73,14 @@ const EMPTY = `do $$ declare name text; begin
 end $$`;
 
 function createPostgres(port: () => Promise<number>): TestServer['createDatabase'] {
-  const created = new Set<string>();
   return async (given = 'shop', options = '') => {
     const name = uniqueName(given);
     const urlOf = async (database: string) =>
       `postgres://postgres:${PASSWORD}@127.0.0.1:${await port()}/${database}`;
-    if (created.has(name)) await runPostgres(await urlOf(name), EMPTY);
+    const isThere = `select 1 from pg_database where datname = '${name}'`;
+    if ((await runPostgres(await urlOf('postgres'), isThere)).length > 0)
+      await runPostgres(await urlOf(name), EMPTY);
     else await runPostgres(await urlOf('postgres'), `create database ${name} ${options}`);
-    created.add(name);
     return urlOf(name);
   };
 }

@@ -1,14 +1,55 @@
+import type { OnProgress } from '../domain.js';
 import { at } from '../text/at.js';
-import type { Database } from './db/database.js';
-import { assertWhole } from './gone.js';
+import { labelOf } from './crosswalk.js';
+import type { Database, Obstacle } from './db/database.js';
 import { buildJudge } from './judge.js';
 import type { RemapIds } from './remap-ids.js';
+import type { ColumnState } from './state.js';
 import { countStored, scopeNames, selectCrosswalk } from './statements.js';
-import { readRowStates } from './switch-columns.js';
+import { findSwitchObstacles, nameFirst, readRowStates } from './switch-columns.js';
 import type { ApplyTable, TableColumn } from './tables.js';
-import { nameFirst } from './undo-columns.js';
-import { isUnmapped, NO_ID_AT_PATH } from './verdict.js';
-import { isSwitched, judgeKey } from './write-columns.js';
+import { assertWhole } from './tables.js';
+import { describeEmptyPaths, isUnmapped, NO_ID_AT_PATH, type OutcomeCount, Tally } from './verdict.js';
+import { findWriteObstacles, isSwitched, judgeKey, judgeValues } from './write-columns.js';
+
+export interface ColumnPlan {
+  readonly column: string;
+  /** The model, or the column that names it. */
+  readonly model: string;
+  readonly newColumn: string | null;
+  readonly state: ColumnState | 'none';
+  readonly counts: readonly OutcomeCount[];
+  readonly notes: readonly Obstacle[];
+}
+
+export async function planTable(
+  table: ApplyTable,
+  remap: RemapIds,
+  onProgress: OnProgress,
+): Promise<ColumnPlan[]> {
+  const plans: ColumnPlan[] = [];
+  for (const column of table.columns) plans.push(await planColumn(table, column, remap, onProgress));
+  return plans;
+}
+
+async function planColumn(
+  table: ApplyTable,
+  column: TableColumn,
+  remap: RemapIds,
+  onProgress: OnProgress,
+): Promise<ColumnPlan> {
+  const notes = [...findWriteObstacles(table, column), ...findSwitchObstacles(table, column)];
+  const tally = new Tally();
+  if (!isSwitched(column))
+    for await (const values of judgeValues(table.db, column, remap, onProgress)) tally.addAll(values);
+  return {
+    ...labelOf(column.ids),
+    newColumn: column.v4,
+    state: column.state?.state ?? 'none',
+    counts: tally.list(),
+    notes: [...notes, ...describeEmptyPaths(table.facts.table, column.ids, tally.emptyPaths())],
+  };
+}
 
 export interface CheckedColumn {
   readonly column: string;
