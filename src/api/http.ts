@@ -10,7 +10,9 @@ export type AttemptOutcome =
   | {
       readonly kind: 'answer';
       readonly status: number;
-      readonly headers: Readonly<Record<'retryAfter' | 'date' | 'location', string | null>>;
+      readonly headers: Readonly<
+        Record<'retryAfter' | 'rateLimitReset' | 'date' | 'location', string | null>
+      >;
       readonly body: AnswerBody;
     }
   | {
@@ -99,7 +101,12 @@ async function send(
   const outcome = {
     kind: 'answer',
     status,
-    headers: { retryAfter: header('retry-after'), date: header('date'), location: header('location') },
+    headers: {
+      retryAfter: header('retry-after'),
+      rateLimitReset: header('x-ratelimit-reset') ?? header('ratelimit-reset'),
+      date: header('date'),
+      location: header('location'),
+    },
     // The status of an error counts, whatever becomes of its body.
     body: await (status === 200 ? body : body.catch(() => ({ decoded: new Uint8Array(), gzip: null }))),
   } as const;

@@ -101,8 +101,7 @@ function planWait(
   { clock, random, attempts, onProgress }: RequestOptions,
 ): Wait {
   const status = outcome.kind === 'answer' ? outcome.status : null;
-  const retryAfter = outcome.kind === 'answer' ? outcome.headers.retryAfter : null;
-  const askedMs = parseRetryAfter(retryAfter, servedMs ?? clock.now());
+  const askedMs = outcome.kind === 'answer' ? parseRequestedWait(outcome, servedMs ?? clock.now()) : 0;
   const waitMs = askedMs === 0 ? backoffMs(attempt, random) : askedMs;
   const scope = askedMs > 0 || status === 429 ? 'host' : 'request';
   const isNews = scope === 'request' || host.limiter.hold(waitMs);
@@ -129,13 +128,35 @@ export function backoffMs(attempt: number, random: () => number): number {
 }
 
 /**
- * The wait that a Retry-After header asks for in seconds or as an HTTP date, ms; 0 if it is missing, invalid or in the
- * past. `nowMs` is the server's time if known.
+ * The wait that a response asks for, ms: Retry-After or, in a 429 without it, the end of the rate window. 0 if it asks for
+ * none. `nowMs` is the server's time if known.
  */
-export function parseRetryAfter(header: string | null, nowMs: number): number {
+export function parseRequestedWait(
+  { status, headers }: Pick<Extract<AttemptOutcome, { kind: 'answer' }>, 'status' | 'headers'>,
+  nowMs: number,
+): number {
+  const waitMs = parseRetryAfter(headers.retryAfter, nowMs);
+  return waitMs ?? (status === 429 ? parseRateLimitReset(headers.rateLimitReset, nowMs) : 0);
+}
+
+/** From seconds or an HTTP date; null if it is missing or invalid. */
+function parseRetryAfter(header: string | null, nowMs: number): number | null {
   const text = header?.trim() ?? '';
   if (/^\d+(\.\d+)?$/.test(text)) return Math.min(Math.ceil(Number(text) * 1000), Number.MAX_SAFE_INTEGER);
-  return Math.max(0, (parseHttpDate(text) ?? nowMs) - nowMs);
+  const untilMs = parseHttpDate(text);
+  return untilMs === null ? null : Math.max(0, untilMs - nowMs);
+}
+
+/** Services send seconds to wait, seconds since 1970, or milliseconds since 1970. */
+const FIRST_EPOCH_SECOND = 1e9;
+const FIRST_EPOCH_MS = 1e12;
+
+function parseRateLimitReset(header: string | null, nowMs: number): number {
+  const text = header?.trim() ?? '';
+  if (!/^\d{1,15}(\.\d+)?$/.test(text)) return 0;
+  const value = Number(text);
+  if (value < FIRST_EPOCH_SECOND) return Math.ceil(value * 1000);
+  return Math.max(0, Math.ceil((value < FIRST_EPOCH_MS ? value * 1000 : value) - nowMs));
 }
 
 /** Parses an HTTP date in the form that all servers send, `Sun, 06 Nov 1994 08:49:37 GMT`; ms since 1970, or null. */

@@ -2,15 +2,16 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { faultOf } from '../../src/api/failures.js';
 import type { AttemptOutcome } from '../../src/api/http.js';
-import { backoffMs, parseRetryAfter } from '../../src/api/retry.js';
+import { backoffMs, parseRequestedWait } from '../../src/api/retry.js';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
+const NO_HEADERS = { retryAfter: null, rateLimitReset: null, date: null, location: null };
 
 function answer(status: number): AttemptOutcome {
   return {
     kind: 'answer',
     status,
-    headers: { retryAfter: null, date: null, location: null },
+    headers: NO_HEADERS,
     body: { decoded: new Uint8Array(), gzip: null },
   };
 }
@@ -71,6 +72,26 @@ describe('backoffMs', () => {
     expect(backoffMs(attempt, () => 0)).toBe(0);
     expect(backoffMs(attempt, () => 0.5)).toBe(cap / 2);
     expect(backoffMs(attempt, () => 1 - 2 ** -53)).toBeLessThan(cap);
+  });
+});
+
+function parseRetryAfter(retryAfter: string | null, nowMs: number): number {
+  return parseRequestedWait({ status: 503, headers: { ...NO_HEADERS, retryAfter } }, nowMs);
+}
+
+describe('the end of a rate window', () => {
+  it.each([
+    ['seconds to wait', 429, null, '60', 60_000],
+    ['seconds since 1970', 429, null, String(NOW / 1000 + 60), 60_000],
+    ['milliseconds since 1970', 429, null, String(NOW + 60_000), 60_000],
+    ['a moment in the past', 429, null, String(NOW / 1000 - 60), 0],
+    ['no number', 429, null, 'soon', 0],
+    ['a year 5195', 429, null, '101772860400', 101_772_860_400_000 - NOW],
+    ['a Retry-After beside it, which counts', 429, '5', '60', 5000],
+    ['another status, where it says nothing', 503, null, '60', 0],
+  ])('as %s', (_name, status, retryAfter, rateLimitReset, waitMs) => {
+    const headers = { ...NO_HEADERS, retryAfter, rateLimitReset };
+    expect(parseRequestedWait({ status, headers }, NOW)).toBe(waitMs);
   });
 });
 
