@@ -6,9 +6,8 @@ export type Counter = (typeof COUNTERS)[number];
 /** Everything that can be limited: all but `matched`, which is the goal. */
 export const LIMIT_NAMES: readonly string[] = [...FINDING_STATUSES, ...REASONS, ...COUNTERS];
 
-export type LimitValue =
-  | { readonly kind: 'count'; readonly count: number }
-  | { readonly kind: 'percent'; readonly percent: number; readonly text: string };
+/** A count, or a share such as `2%`. */
+export type LimitValue = number | string;
 
 export interface Limits {
   readonly global: Readonly<Record<string, LimitValue>>;
@@ -30,8 +29,6 @@ export interface JudgedRow {
   readonly status: Status;
   readonly reason: string | null;
 }
-
-const ZERO: LimitValue = { kind: 'count', count: 0 };
 
 const ZERO_BY_DEFAULT: readonly string[] = [
   'unmatched',
@@ -76,8 +73,7 @@ function findConfigured(limits: Limits, model: string, names: readonly string[])
 }
 
 function defaultLimit(name: string): Limit {
-  const value = ZERO_BY_DEFAULT.includes(name) ? ZERO : null;
-  return { name, model: null, value, configured: false };
+  return { name, model: null, value: ZERO_BY_DEFAULT.includes(name) ? 0 : null, configured: false };
 }
 
 /** All configured limits: global ones first. */
@@ -90,19 +86,16 @@ export function listConfigured({ global, models }: Limits): Limit[] {
   ];
 }
 
-/** Whether a limit allows `actual` rows, where `base` rows of its scope have a V3 id. */
+/**
+ * Whether a limit allows `actual` rows, where `base` rows of its scope have a V3 id. Shares are exact: 0.29 % of 10,000 is
+ * 29 and not 28.999….
+ */
 export function isWithin(value: LimitValue | null, actual: number, base: number): boolean {
   if (value === null) return true;
-  if (value.kind === 'count') return actual <= value.count;
-  const { digits, scale } = decimalOf(value.percent);
-  return BigInt(actual) * 100n * scale <= digits * BigInt(base);
-}
-
-/** A percentage as an exact decimal, so that 0.29 % of 10,000 is 29 and not 28.999…. */
-function decimalOf(percent: number): { digits: bigint; scale: bigint } {
-  const plain = String(percent).includes('e') ? percent.toFixed(20) : String(percent);
-  const [whole = '0', fraction = ''] = plain.split('.');
-  return { digits: BigInt(whole + fraction), scale: 10n ** BigInt(fraction.length) };
+  if (typeof value === 'number') return actual <= value;
+  const [whole = '', fraction = ''] = value.slice(0, -1).split('.');
+  const scale = 100n * 10n ** BigInt(fraction.length);
+  return BigInt(actual) * scale <= BigInt(whole + fraction) * BigInt(base);
 }
 
 /**
@@ -111,8 +104,7 @@ function decimalOf(percent: number): { digits: bigint; scale: bigint } {
  */
 export function isAccepted(limits: Limits, row: JudgedRow): boolean {
   const { value } = limitOf(limits, row);
-  if (value === null) return true;
-  return value.kind === 'count' ? value.count > 0 : value.percent > 0;
+  return value === null || Number.parseFloat(String(value)) > 0;
 }
 
 /** Outcomes of a report, with their exit codes. */

@@ -6,6 +6,7 @@ export type Status = (typeof STATUSES)[number];
 export const FINDING_STATUSES = STATUSES.filter((status) => status !== 'matched');
 
 export interface ReasonText {
+  /** `V?` stands for the side that lacks the record. */
   readonly title: string;
   readonly meaning: string;
   /** What changes the verdict: a command, a setting, a limit, a file to fill in, or whom to ask. */
@@ -17,34 +18,24 @@ interface ReasonDescriptor extends ReasonText {
   readonly statuses: readonly Exclude<Status, 'matched'>[];
   /** Set if a person can settle it in the decisions file. */
   readonly isDecidable?: true;
-  /** Texts that differ for one of the statuses. */
-  readonly variants?: { readonly [S in Status]?: Partial<ReasonText> };
 }
 
 const NOTHING = 'Nothing to do.';
+const DECIDE =
+  'Fill in `svc-migrate findings --write-decisions decisions.csv` and set "decisions": "decisions.csv".';
 
 const DESCRIPTORS = {
   scope_incomplete: {
     statuses: ['unmatched', 'v4_only'],
     title: 'List not read to its end',
-    meaning: 'The V4 list that would hold it was not read to its end.',
+    meaning: 'The V? list that would hold it was not read to its end.',
     action: 'Run `svc-migrate run`: it continues the lists that were not read to their end.',
-    variants: {
-      v4_only: { meaning: 'The V3 list that would hold it was not read to its end.' },
-    },
   },
   no_platform_id: {
     statuses: ['unmatched', 'deleted', 'v4_only'],
     title: 'No platform_id',
     meaning: 'It has no platform_id, the only key that joins V3 and V4.',
     action: 'Handle these ids by hand, then accept them with "no_platform_id" in "limits".',
-    variants: {
-      deleted: {
-        title: 'Deleted, no platform_id',
-        meaning: 'It is deleted in V3 and has no platform_id.',
-        action: NOTHING,
-      },
-    },
   },
   company_ambiguous: {
     statuses: ['unmatched', 'deleted', 'v4_only'],
@@ -56,9 +47,9 @@ const DESCRIPTORS = {
   company_not_in_v4: {
     statuses: ['unmatched', 'deleted'],
     title: 'Company not in V4',
-    meaning: 'Its company has no pair in V4.',
+    meaning: 'Its company has no pair among the V4 companies that were read.',
     action:
-      'Ask the operator to connect these companies to V4, or accept them with "company_not_in_v4" in "limits".',
+      'Ask the operator to connect these companies to V4 (if "v4.companies" is set, name them there), or accept them with "company_not_in_v4" in "limits".',
   },
   company_not_in_v3: {
     statuses: ['v4_only'],
@@ -85,8 +76,7 @@ const DESCRIPTORS = {
     statuses: ['unmatched', 'v4_only'],
     title: 'Likely twin has another platform_id',
     meaning: 'A record on the other side looks like its twin under another platform_id.',
-    action:
-      'Fill in `svc-migrate findings --write-decisions decisions.csv` and set "decisions": "decisions.csv".',
+    action: DECIDE,
     isDecidable: true,
   },
   outside_backfill_window: {
@@ -104,25 +94,16 @@ const DESCRIPTORS = {
   },
   unexplained: {
     statuses: ['unmatched', 'v4_only'],
-    title: 'Missing from V4, cause unknown',
-    meaning: 'None of the known reasons applies.',
+    title: 'Missing from V?, cause unknown',
+    meaning: 'V? does not have it and none of the known reasons applies.',
     action:
       'Name these records to the operator by company, model and platform_id, or accept them with "unexplained" in "limits".',
-    variants: {
-      v4_only: {
-        title: 'Missing from V3, cause unknown',
-        meaning: 'V3 does not have it and none of the known reasons applies.',
-      },
-    },
   },
   decided_none: {
     statuses: ['unmatched', 'v4_only'],
-    title: 'Decided: no V4 record',
-    meaning: 'A person decided that it has no V4 record.',
+    title: 'Decided: no V? record',
+    meaning: 'A person decided that it has no V? record.',
     action: NOTHING,
-    variants: {
-      v4_only: { title: 'Decided: no V3 record', meaning: 'A person decided that it has no V3 record.' },
-    },
   },
   superseded_in_v3: {
     statuses: ['deleted'],
@@ -170,16 +151,14 @@ const DESCRIPTORS = {
     statuses: ['ambiguous'],
     title: 'Several V3 records share its platform_id',
     meaning: 'Several live V3 records have its platform_id.',
-    action:
-      'Fill in `svc-migrate findings --write-decisions decisions.csv` and set "decisions": "decisions.csv".',
+    action: DECIDE,
     isDecidable: true,
   },
   duplicate_platform_id_v4: {
     statuses: ['ambiguous'],
     title: 'Several V4 records share its platform_id',
     meaning: 'Several V4 records have its platform_id and none is singled out.',
-    action:
-      'Fill in `svc-migrate findings --write-decisions decisions.csv` and set "decisions": "decisions.csv".',
+    action: DECIDE,
     isDecidable: true,
   },
 } as const satisfies Readonly<Record<string, ReasonDescriptor>>;
@@ -222,14 +201,14 @@ export function describeOutcome(status: string, reason: string | null): ReasonTe
   if (reason === null) return status === 'matched' ? MATCHED : UNKNOWN;
   const bare = bareReason(reason);
   if (!isReason(bare)) return UNKNOWN;
-  const { variants, ...text } = BY_REASON[bare];
-  const variant = STATUSES.find((candidate) => candidate === status);
-  const outcome = { ...text, ...(variant === undefined ? {} : variants?.[variant]) };
-  if (bare === reason) return outcome;
+  const { title, meaning, action, statuses } = BY_REASON[bare];
+  const name = (text: string) => text.replaceAll('V?', status === 'v4_only' ? 'V3' : 'V4');
+  const isParent = bare !== reason;
   return {
-    ...outcome,
-    title: `Parent: ${lowerFirst(outcome.title)}`,
-    meaning: `Its parent: ${lowerFirst(outcome.meaning)}`,
+    title: isParent ? `Parent: ${name(title)}` : name(title),
+    meaning: isParent ? `Its parent: ${name(meaning)}` : name(meaning),
+    // What is deleted needs no counterpart.
+    action: status === 'deleted' && statuses.length > 1 ? NOTHING : action,
   };
 }
 
@@ -246,12 +225,9 @@ export function splitKey(key: string): [status: string, reason: string | null] {
 
 /** The position of a `status/reason` in lists: by status, then as in `REASONS`. */
 export function rankOfKey(key: string): number {
-  const [status = '', reason = ''] = key.split('/');
-  const bare = bareReason(reason);
-  const rank = STATUSES.map(String).indexOf(status) * (REASONS.length + 1);
-  return rank + (isReason(bare) ? REASONS.indexOf(bare) + 1 : 0);
-}
-
-function lowerFirst(text: string): string {
-  return /^V\d/.test(text) ? text : text.charAt(0).toLowerCase() + text.slice(1);
+  const [status, reason] = splitKey(key);
+  const names: readonly string[] = REASONS;
+  return (
+    STATUSES.map(String).indexOf(status) * (names.length + 1) + names.indexOf(bareReason(reason ?? '')) + 1
+  );
 }

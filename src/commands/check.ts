@@ -1,8 +1,9 @@
 import type { Config } from '../config/config.js';
 import { GENERATIONS } from '../domain.js';
+import type { Scope } from '../store/remap.js';
 import type { DefineCommand, Io, Result } from './command.js';
-import { type Narrowing, narrowingOf } from './options.js';
-import { defineReporting, printReport, REPORT_OUTPUTS, readReport, scopeOf } from './report.js';
+import { narrowingOf } from './options.js';
+import { defineReporting, printReport, REPORT_OUTPUTS, readReport } from './report.js';
 
 export const checkCommand: DefineCommand = (run) =>
   defineReporting('check')
@@ -24,12 +25,12 @@ export const checkCommand: DefineCommand = (run) =>
  *
  * @throws SvcError `config` if a generation answered 404 to every list, `corrupt_database` if the remap was changed
  */
-export async function judgeRemap(io: Io, config: Config, narrowing: Narrowing): Promise<Result> {
+export async function judgeRemap(io: Io, config: Config, scope: Required<Scope>): Promise<Result> {
   const { verifyRemap } = await import('../store/integrity.js');
   const { assertListsExist } = await import('../store/readiness.js');
-  const report = await readReport(io, config, narrowing, (db) => {
+  const report = await readReport(io, config, scope, (db) => {
     for (const generation of GENERATIONS) assertListsExist(db, generation);
     verifyRemap(db);
   });
-  return printReport(report, config, scopeOf(narrowing));
+  return printReport(report, config, scope);
 }

@@ -3,9 +3,10 @@ import type { Config } from '../config/config.js';
 import { GENERATIONS, type Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { ExportSummary } from '../export/run-export.js';
+import type { Scope } from '../store/remap.js';
 import { groupDigits } from '../text/numbers.js';
 import type { DefineCommand, Io, Result, Style } from './command.js';
-import { durationMs, type Narrowing, narrowingOf, repeatable, repeatableId } from './options.js';
+import { durationMs, narrowingOf, repeatable, repeatableId } from './options.js';
 import { writeDatabase } from './write-database.js';
 
 export const exportCommand: DefineCommand = (run) =>
@@ -43,7 +44,7 @@ export const exportCommand: DefineCommand = (run) =>
       }),
     );
 
-export interface ExportRequest extends Narrowing {
+export interface ExportRequest extends Required<Scope> {
   readonly generations: readonly Generation[];
   readonly restart: boolean;
   /** How to wait for the backfill before V4 is read; null: do not wait. */

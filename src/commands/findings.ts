@@ -20,7 +20,7 @@ import { groupBy, sumOf } from '../text/rows.js';
 import { didYouMeanClause } from '../text/suggest.js';
 import type { DefineCommand, Io, Result, Style } from './command.js';
 import { narrowingOf, repeatable, repeatableId, wholeNumber } from './options.js';
-import { assertCompanies, scopeOf } from './report.js';
+import { assertCompanies } from './report.js';
 
 const DEFAULT_LIMIT = 5;
 
@@ -55,9 +55,9 @@ async function findings(options: FindingsOptions, io: Io): Promise<Result> {
   const config = await io.config();
   const narrowing = narrowingOf(options, config);
   const filter: RemapFilter = {
-    ...scopeOf(narrowing),
+    ...narrowing,
     statuses: options.status === undefined ? FINDING_STATUSES : [options.status],
-    reasons: options.reason?.flatMap(withParents) ?? null,
+    reasons: options.reason?.flatMap(withParents) ?? [],
   };
   const { assertUsableRemap, readStaleness } = await import('../store/readiness.js');
   const { readRemapRun } = await import('../store/remap.js');

@@ -2,14 +2,9 @@ import { InvalidArgumentError } from '@commander-js/extra-typings';
 import type { Config } from '../config/config.js';
 import { parseId } from '../domain.js';
 import { SvcError } from '../errors.js';
+import type { Scope } from '../store/remap.js';
 import { parseDuration } from '../text/numbers.js';
 import { didYouMeanClause } from '../text/suggest.js';
-
-/** Limits a command to configured models and company ids; empty: no limit. */
-export interface Narrowing {
-  readonly models: readonly string[];
-  readonly companies: readonly bigint[];
-}
 
 /** Parses a repeatable option. */
 export function repeatable(value: string, before: readonly string[] | undefined): readonly string[] {
@@ -51,7 +46,7 @@ export function narrowingOf(
     readonly company?: readonly bigint[] | undefined;
   },
   { models }: Pick<Config, 'models'>,
-): Narrowing {
+): Required<Scope> {
   const paths = models.map(({ v3 }) => v3);
   for (const model of options.model ?? []) assertConfigured('model', model, paths);
   return { models: options.model ?? [], companies: options.company ?? [] };

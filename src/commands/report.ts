@@ -5,7 +5,7 @@ import type { Report } from '../report/report-schema.js';
 import type { Scope } from '../store/remap.js';
 import type { Db } from '../store/sqlite.js';
 import type { DefineCommand, Io, Result } from './command.js';
-import { type Narrowing, narrowingOf, repeatable, repeatableId } from './options.js';
+import { narrowingOf, repeatable, repeatableId } from './options.js';
 
 /** Options that name the files of a report. */
 export const REPORT_OUTPUTS = ['json', 'ndjson', 'markdown', 'html', 'junit'] as const;
@@ -31,21 +31,14 @@ export const reportCommand: DefineCommand = (run) =>
     .action((options, command) =>
       run(command, REPORT_OUTPUTS, async (io) => {
         const config = await io.config();
-        const report = await readReport(io, config, narrowingOf(options, config));
+        const scope = narrowingOf(options, config);
+        const report = await readReport(io, config, scope);
         if (report.outcome === 'incomplete') {
           for (const { text } of report.blockers) io.onProgress({ kind: 'note', level: 'warning', text });
         }
-        return { ...(await printReport(report, config, scopeOf(narrowingOf(options, config)))), exitCode: 0 };
+        return { ...(await printReport(report, config, scope)), exitCode: 0 };
       }),
     );
-
-/** The scope of a report; no limits for what is not narrowed. */
-export function scopeOf({ models, companies }: Narrowing): Scope {
-  return {
-    models: models.length === 0 ? null : models,
-    companies: companies.length === 0 ? null : companies,
-  };
-}
 
 /**
  * Builds the report from the database.
@@ -56,17 +49,16 @@ export function scopeOf({ models, companies }: Narrowing): Scope {
 export async function readReport(
   io: Io,
   config: Config,
-  narrowing: Narrowing,
+  scope: Required<Scope>,
   inspect: (db: Db) => void = () => {},
 ): Promise<Report> {
   io.onProgress({ kind: 'stage', name: 'report' });
   const { buildReport } = await import('../report/build-report.js');
   const { readVersion } = await import('../runtime/version.js');
   const { readDatabase } = await import('./read-database.js');
-  const scope = scopeOf(narrowing);
   return readDatabase(config, (db) => {
     inspect(db);
-    assertCompanies(db, narrowing.companies);
+    assertCompanies(db, scope.companies);
     return buildReport(db, { config, scope, nowMs: io.clock.now(), toolVersion: readVersion() });
   });
 }

@@ -49,14 +49,10 @@ function resolveModel(given: z.output<typeof model>): ModelPair {
 
 const A_LIMIT = { error: 'must be a whole number of at least 0, or a share from "0%" to "100%"' };
 
-const limitValue = z
-  .union([z.int().min(0), z.string().regex(/^(?:100(?:\.0{1,9})?|\d{1,2}(?:\.\d{1,9})?)%$/)], A_LIMIT)
-  .transform(
-    (value): LimitValue =>
-      typeof value === 'number'
-        ? { kind: 'count', count: value }
-        : { kind: 'percent', percent: Number(value.slice(0, -1)), text: value },
-  );
+const limitValue = z.union(
+  [z.int().min(0), z.string().regex(/^(?:100(?:\.0{1,9})?|\d{1,2}(?:\.\d{1,9})?)%$/)],
+  A_LIMIT,
+);
 
 const limitsByName = Object.fromEntries(LIMIT_NAMES.map((name) => [name, limitValue.exactOptional()]));
 

@@ -1,7 +1,8 @@
 import type { Config } from '../config/config.js';
 import { type Clock, type Generation, isUnfinished } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { assertSameExport, noteDerivation, saveFingerprint } from '../store/fingerprint.js';
+import { noteDerivation } from '../store/derivation.js';
+import { assertSameExport, saveFingerprint } from '../store/fingerprint.js';
 import { dropStream } from '../store/records.js';
 import type { Db } from '../store/sqlite.js';
 import {

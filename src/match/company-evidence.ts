@@ -1,8 +1,8 @@
 import type { Db } from '../store/sqlite.js';
 import { append } from '../text/rows.js';
 import { type CompanyRecord, FactIndex } from './fact-index.js';
+import { compareFacts, type FactReader, type FactVerdict } from './fact-reader.js';
 import type { CompanyEvidence, Uncounted } from './pair-companies.js';
-import { compareFacts, type FactReader, type FactVerdict } from './record-facts.js';
 
 /**
  * Limits on the company pairs whose shared keys are counted. If all companies use the same numbers as keys, the pairs

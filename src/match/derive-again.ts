@@ -1,8 +1,8 @@
 import { decodeBody } from '../api/body.js';
-import { type PageFormat, pageFormat, parsePage } from '../api/pages.js';
+import { pageFormat, parsePage } from '../api/pages.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { lacksPages, listOtherwiseDerived, saveDerivation } from '../store/fingerprint.js';
+import { lacksPages, listOtherwiseDerived, saveDerivation } from '../store/derivation.js';
 import { DAMAGED } from '../store/open.js';
 import { prepareDeriveAgain, prepareSaveRejected } from '../store/records.js';
 import type { Db } from '../store/sqlite.js';

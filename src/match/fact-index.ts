@@ -1,6 +1,6 @@
 import type { RecordFacts } from '../api/record-facts.js';
 import { append } from '../text/rows.js';
-import { compareFacts } from './record-facts.js';
+import { compareFacts } from './fact-reader.js';
 
 export interface CompanyRecord {
   readonly company: number;

@@ -44,12 +44,13 @@ const FULL_LIST = '`svc-migrate report --ndjson findings.ndjson`, or the table r
  * @throws SvcError `internal` if the counts of the remap do not add up
  */
 export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }: ReportInputs): Report {
+  const { models = [], companies = [] } = given;
   const scope = allModels(config, given);
   const judgement = judgeDatabase(db, config, given, nowMs);
   const { outcome, blockers, gate, outcomes, exported, rows, lists, times, ageMs } = judgement;
   const totals = { ...addUpExported(exported), ...addUp(outcomes) };
   const windows = readWindows(db, scope);
-  const companies = readWorstCompanies(db, scope);
+  const worst = readWorstCompanies(db, scope);
   const ambiguous = readAmbiguousCompanies(db, scope);
   const streams = readLists(db, scope);
   const fullSync = readFullSync(db, scope);
@@ -61,15 +62,15 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
     exitCode: EXIT_BY_OUTCOME[outcome],
     next: nextStep(blockers, listObstacles(gate.limits), windows),
     scope: {
-      models: given.models == null ? null : [...given.models],
-      companies: given.companies == null ? null : given.companies.map(String),
+      models: models.length === 0 ? null : [...models],
+      companies: companies.length === 0 ? null : companies.map(String),
       settings: listNarrowing(config),
     },
     blockers,
     gate,
     totals,
     models: countModels(config, scope, judgement),
-    companies: companies.rows.map(({ outcomes: tallies, ...company }) => ({ ...company, ...addUp(tallies) })),
+    companies: worst.rows.map(({ outcomes: tallies, ...company }) => ({ ...company, ...addUp(tallies) })),
     ambiguousCompanies: ambiguous.rows.map((row) => ({
       region: row.region,
       v3CompanyId: row.v3CompanyId,
@@ -81,7 +82,7 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
     completeness: streams.rows,
     fullSync: fullSync.rows,
     omitted: {
-      companies: companies.total - companies.rows.length,
+      companies: worst.total - worst.rows.length,
       ambiguousCompanies: ambiguous.total - ambiguous.rows.length,
       completeness: streams.total - streams.rows.length,
       fullSync: fullSync.total - fullSync.rows.length,
@@ -119,10 +120,10 @@ function listNarrowing({ companies, v3, v4 }: Config): Report['scope']['settings
 
 function countModels(
   { models }: Config,
-  scope: Scope,
+  scope: Required<Scope>,
   { outcomes, exported }: JudgedRemap,
 ): Report['models'] {
-  return (scope.models ?? []).map((name) => ({
+  return scope.models.map((name) => ({
     model: name,
     v4Model: models.find(({ v3 }) => v3 === name)?.v4 ?? null,
     ...addUpExported(exported.filter(({ model }) => model === name)),

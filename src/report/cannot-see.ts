@@ -52,13 +52,13 @@ function whatWasNotAsked(
   scope: Scope,
   lists: readonly ListGroup[],
 ): Limitations {
-  const listed = [include, exclude, v3.companies, v4.companies].flat();
+  const { models: named = [], companies = [] } = scope;
+  const listed = [include, exclude, v3.companies, v4.companies, companies, named].flat();
   const absent = lists.filter(({ generation, state }) => generation === 'v4' && state === 'absent');
   const guessed = models.filter((pair) => pair.v4Guessed && absent.some(({ model }) => model === pair.v3));
   return {
     narrowed_scope:
-      (scope.models != null || scope.companies != null || listed.length > 0) &&
-      'Only some models or companies were selected: the others were not judged.',
+      listed.length > 0 && 'Only some models or companies were selected: the others were not judged.',
     guessed_model_names:
       guessed.length > 0 &&
       `V4 does not know the guessed names of ${listFirst(

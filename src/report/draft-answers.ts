@@ -4,11 +4,11 @@ import { findRecordInPage } from '../api/single-record.js';
 import type { Config } from '../config/config.js';
 import { type Generation, parseSvcId } from '../domain.js';
 import { DECIDABLE_REASONS } from '../reasons.js';
-import { prepareFindTwin, readFindings, readV3Companies } from '../store/findings.js';
+import { readFindings, readV3Companies } from '../store/findings.js';
 import type { RemapFilter, RemapRow, Scope } from '../store/remap.js';
 import { readAmbiguousCompanies } from '../store/report-rows.js';
 import type { Db } from '../store/sqlite.js';
-import { readStoredSide, type StoredSide } from '../store/story-rows.js';
+import { readStoredSide, readStoryRows, type StoredSide } from '../store/story-rows.js';
 import { must } from '../text/at.js';
 import { escapeJson } from '../text/escape.js';
 import { cutText } from '../text/wrap.js';
@@ -41,11 +41,10 @@ const MAX_DETAILED = 1000;
 export function draftDecisions(db: Db, config: Config, filter: RemapFilter, header: string): Draft {
   const parts = [`${header}\n`, DECISIONS_HEAD];
   const counts = { v3: 0, v4: 0 };
-  const findTwin = prepareFindTwin(db);
   for (const row of iterateUndecided(db, filter)) {
     counts[row.v3_svc_id === null ? 'v4' : 'v3'] += 1;
     const isDetailed = counts.v3 + counts.v4 <= MAX_DETAILED;
-    parts.push(...draftDecision(row, { db, config, findTwin, isDetailed }));
+    parts.push(...draftDecision(row, { db, config, isDetailed }));
   }
   return { text: parts.join(''), ...counts };
 }
@@ -54,7 +53,10 @@ export function draftDecisions(db: Db, config: Config, filter: RemapFilter, head
 function* iterateUndecided(db: Db, filter: RemapFilter): Generator<RemapRow> {
   const v3Companies = readV3Companies(db);
   const decidable: readonly string[] = [...DECIDABLE_REASONS, 'unexplained'];
-  const reasons = filter.reasons?.filter((reason) => decidable.includes(reason)) ?? decidable;
+  const { reasons: wanted = [] } = filter;
+  const reasons = wanted.length === 0 ? decidable : decidable.filter((reason) => wanted.includes(reason));
+  // Without reasons, a filter selects all findings.
+  if (reasons.length === 0) return;
   for (const row of readFindings(db, { ...filter, reasons })) {
     const pair = v3Companies.get(row.v4_company_id);
     if (row.v3_svc_id !== null) {
@@ -68,7 +70,6 @@ function* iterateUndecided(db: Db, filter: RemapFilter): Generator<RemapRow> {
 interface DraftSources {
   readonly db: Db;
   readonly config: Config;
-  readonly findTwin: ReturnType<typeof prepareFindTwin>;
   readonly isDetailed: boolean;
 }
 
@@ -103,18 +104,32 @@ function describeCandidate(
   svcId: bigint,
   sources: DraftSources,
 ): string {
-  const { model, path } = row;
   const stored = findStored(row, generation, svcId, sources.db);
-  const twin = sources.findTwin({ model, path, generation, svcId });
+  const twin = findTwin(row, generation, svcId, sources.db);
   const parts = [
     `#   ${generation.toUpperCase()} ${svcId}`,
     ...(stored === undefined ? [] : describeKeys(stored.platform_id, stored)),
-    ...describeFields(model, stored, sources),
+    ...describeFields(row.model, stored, sources),
     ...(stored?.deleted === 1n ? ['deleted: cannot be decided'] : []),
-    ...(twin === null ? [] : [`paired with ${generation === 'v3' ? 'V4' : 'V3'} ${twin}`]),
+    ...(twin === undefined ? [] : [`paired with ${generation === 'v3' ? 'V4' : 'V3'} ${twin}`]),
   ];
   return `${parts.join(' | ')}\n`;
 }
+
+/** The id on the other side that a candidate is paired with. */
+function findTwin(row: RemapRow, generation: Generation, id: bigint, db: Db): bigint | undefined {
+  const { model, path } = row;
+  const [region, companyId, other] =
+    generation === 'v3'
+      ? ([row.region, row.v3_company_id, 'v4_svc_id'] as const)
+      : ([null, row.v4_company_id, 'v3_svc_id'] as const);
+  const rows = readStoryRows(db, { model, path, region, companyId, id }, MAX_ROWS_WITH_ID);
+  const twin = rows.find((pair) => pair[`${generation}_svc_id`] === id && pair[other] !== null);
+  return twin?.[other] ?? undefined;
+}
+
+/** The same number may also be an id of the other side. */
+const MAX_ROWS_WITH_ID = 100;
 
 interface Stored extends StoredSide {
   readonly generation: Generation;

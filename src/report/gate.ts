@@ -13,7 +13,7 @@ import {
   listConfigured,
   type Outcome,
 } from '../limits.js';
-import type { Status } from '../reasons.js';
+import { rankOfKey, type Status } from '../reasons.js';
 import { type Blocker, findIncomplete, findNotReady } from '../store/readiness.js';
 import type { Scope } from '../store/remap.js';
 import {
@@ -91,19 +91,19 @@ export function judgeDatabase(db: Db, config: Config, given: Scope, nowMs: numbe
     times: readReadingTimes(db, scope),
   };
   const ageMs = ageOf(read.times, nowMs);
-  const gate = judge(countForGate(read, ageMs), limitsInScope(config, given), config.maxAgeMs);
+  const gate = judge(countForGate(read, ageMs), limitsInScope(config, scope), config.maxAgeMs);
   const incomplete = findIncomplete(db, config, scope);
   const blockers = incomplete.length > 0 ? incomplete : findNotReady(db, config, scope);
   return { ...read, ageMs, gate, blockers, outcome: decideOutcome(blockers, gate.pass) };
 }
 
 /** All configured models, unless models were named. */
-export function allModels(config: Config, scope: Scope): Scope {
-  return { ...scope, models: scope.models ?? config.models.map(({ v3 }) => v3) };
+export function allModels(config: Config, { models = [], companies = [] }: Scope): Required<Scope> {
+  return { models: models.length > 0 ? models : config.models.map(({ v3 }) => v3), companies };
 }
 
-function limitsInScope({ limits }: Config, { models }: Scope): Limits {
-  const inScope = Object.entries(limits.models).filter(([model]) => models?.includes(model) ?? true);
+function limitsInScope({ limits }: Config, { models }: Required<Scope>): Limits {
+  const inScope = Object.entries(limits.models).filter(([model]) => models.includes(model));
   return { global: limits.global, models: Object.fromEntries(inScope) };
 }
 
@@ -206,20 +206,10 @@ export function judge(counts: GateCounts, limits: Limits, maxAgeMs: number): Gat
   return { pass: judged.every(({ pass }) => pass), limits: judged };
 }
 
-const DEFAULTS: readonly string[] = [
-  'unmatched',
-  'ambiguous',
-  'v4_only/unexplained',
-  ...COUNTERS,
-  'unmatched/decided_none',
-  'v4_only/decided_none',
-  'v4_only',
-  'deleted',
-  'matched',
-];
-
+/** Configured limits first, then by status and reason, then counters. */
 function rankOf({ name, configured }: Limit): number {
-  return configured ? -1 : DEFAULTS.indexOf(name);
+  if (configured) return -1;
+  return COUNTERS.some((counter) => counter === name) ? Number.MAX_SAFE_INTEGER : rankOfKey(name);
 }
 
 function conclude({ limit, contributors }: Slot, v3Rows: CountByModel): JudgedLimit {
@@ -231,7 +221,7 @@ function conclude({ limit, contributors }: Slot, v3Rows: CountByModel): JudgedLi
   return {
     name,
     model,
-    allowed: value === null ? null : value.kind === 'percent' ? value.text : value.count,
+    allowed: value,
     actual,
     base,
     unit: counter === undefined ? unitOfRows(contributors) : COUNTER_UNITS[counter],

@@ -321,10 +321,7 @@ export interface Table extends TableOptions {
   readonly arriving: StoredRecord[];
 }
 
-function buildTable(
-  options: TableOptions,
-  blocks: readonly Pick<TableMember, 'company' | 'block'>[],
-): Table {
+function buildTable(options: TableOptions, blocks: readonly Pick<TableMember, 'company' | 'block'>[]): Table {
   const { generation, hash } = options;
   const members = blocks.map((block): TableMember => ({ ...block, records: [] }));
   const table: Table = { ...options, members, records: [], present: 0, arriving: [] };

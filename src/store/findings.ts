@@ -1,4 +1,3 @@
-import type { Generation } from '../domain.js';
 import { FINDING_STATUSES, outcomeKey, type Status } from '../reasons.js';
 import {
   type FilterParams,
@@ -66,39 +65,17 @@ export function readFirstFindings(
     .all(`[${ids.join(',')}]`);
 }
 
-type Json<T> = T extends bigint ? string : T;
-
-export type ReportFinding = { [K in keyof Omit<RemapRow, 'evidence'>]: Json<RemapRow[K]> } & {
-  evidence: unknown;
-};
-
 /** Converts a row of the remap to JSON: ids become strings, the evidence is parsed. */
-export function toFinding({ evidence, ...row }: RemapRow): ReportFinding {
+export function toFinding({ evidence: text, ...row }: RemapRow) {
+  const evidence: unknown = JSON.parse(text);
   return {
     ...row,
     v3_company_id: row.v3_company_id?.toString() ?? null,
     v4_company_id: row.v4_company_id?.toString() ?? null,
     v3_svc_id: row.v3_svc_id?.toString() ?? null,
     v4_svc_id: row.v4_svc_id?.toString() ?? null,
-    evidence: JSON.parse(evidence),
+    evidence,
   };
-}
-
-/** Makes the function that returns the id on the other side that an id is paired with; null if there is none. */
-export function prepareFindTwin(db: Db): (place: TwinPlace) => bigint | null {
-  const statement = db.prepare<[TwinPlace], bigint>(
-    `select iif(@generation = 'v3', v4_svc_id, v3_svc_id) as twin from remap_entry
-     where model = @model and path = @path and twin is not null
-       and (v3_svc_id = @svcId and @generation = 'v3' or v4_svc_id = @svcId and @generation = 'v4')`,
-  );
-  return (place) => statement.pluck().get(place) ?? null;
-}
-
-interface TwinPlace {
-  readonly generation: Generation;
-  readonly model: string;
-  readonly path: string;
-  readonly svcId: bigint;
 }
 
 interface V3Company {

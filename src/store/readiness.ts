@@ -73,7 +73,8 @@ export function findOpenLists(db: Db, config: Config, scope: Scope = {}): Blocke
 }
 
 function readinessParams({ models, v3 }: Config, scope: Scope) {
-  const wanted = models.filter((model) => scope.models?.includes(model.v3) ?? true);
+  const { models: named = [] } = scope;
+  const wanted = models.filter(({ v3: name }) => named.length === 0 || named.includes(name));
   return {
     models: JSON.stringify(wanted.map((model) => model.v3)),
     inV4: JSON.stringify(wanted.flatMap((model) => (model.v4 === null ? [] : [model.v3]))),

@@ -2,16 +2,16 @@ import type { Status } from '../reasons.js';
 import { must } from '../text/at.js';
 import type { Db } from './sqlite.js';
 
-/** Filters of reports; null or left out: no filter. Companies are V3 company ids. */
+/** Filters of reports; empty or left out: no filter. Companies are V3 company ids. */
 export interface Scope {
-  readonly models?: readonly string[] | null;
-  readonly companies?: readonly bigint[] | null;
+  readonly models?: readonly string[];
+  readonly companies?: readonly bigint[];
 }
 
 export interface RemapFilter extends Scope {
-  readonly statuses?: readonly Status[] | null;
+  readonly statuses?: readonly Status[];
   /** With the prefix `parent_`, as in the remap. */
-  readonly reasons?: readonly string[] | null;
+  readonly reasons?: readonly string[];
 }
 
 /** Rows of `remap_group g` that a filter selects. V4-only rows belong to the V3 company that theirs is paired with. */
@@ -22,20 +22,16 @@ export const REMAP_FILTER = `(@models is null or g.model in (select value from j
   and (@statuses is null or g.status in (select value from json_each(@statuses)))
   and (@reasons is null or g.reason in (select value from json_each(@reasons)))`;
 
-/** Filters as JSON arrays; null: no filter. */
-export interface FilterParams {
-  readonly models: string | null;
-  readonly companies: string | null;
-  readonly statuses: string | null;
-  readonly reasons: string | null;
-}
+export type FilterParams = ReturnType<typeof filterParams>;
 
-export function filterParams({ models, companies, statuses, reasons }: RemapFilter): FilterParams {
+/** Filters as JSON arrays; null: no filter. */
+export function filterParams({ models = [], companies = [], statuses = [], reasons = [] }: RemapFilter) {
+  const listOf = (names: readonly string[]) => (names.length === 0 ? null : JSON.stringify(names));
   return {
-    models: models == null ? null : JSON.stringify(models),
-    companies: companies == null ? null : `[${companies.join(',')}]`,
-    statuses: statuses == null ? null : JSON.stringify(statuses),
-    reasons: reasons == null ? null : JSON.stringify(reasons),
+    models: listOf(models),
+    companies: companies.length === 0 ? null : `[${companies.join(',')}]`,
+    statuses: listOf(statuses),
+    reasons: listOf(reasons),
   };
 }
 

@@ -140,11 +140,11 @@ describe('what the file says', () => {
     });
     expect(limits).toEqual({
       global: {
-        unmatched: { kind: 'count', count: 5 },
-        merged: { kind: 'percent', percent: 0.5, text: '0.5%' },
-        deleted: { kind: 'percent', percent: 100, text: '100%' },
+        unmatched: 5,
+        merged: '0.5%',
+        deleted: '100%',
       },
-      models: { 'crm/stages': { short: { kind: 'count', count: 0 } } },
+      models: { 'crm/stages': { short: 0 } },
     });
   });
 

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import type { Config } from '../../src/config/config.js';
 import type { Decision, ModelPair, NamedCompanyPair, StreamState } from '../../src/domain.js';
 import { buildRemap } from '../../src/match/build-remap.js';
-import { saveDerivation } from '../../src/store/fingerprint.js';
+import { saveDerivation } from '../../src/store/derivation.js';
 import { openDatabase } from '../../src/store/open.js';
 import type { Db } from '../../src/store/sqlite.js';
 

@@ -284,6 +284,15 @@ describe('findings', () => {
     });
   });
 
+  it('drafts nothing for reasons that nobody can decide', async () => {
+    await withScene(OPEN, async (test) => {
+      const file = join(test.folder, 'decisions.csv');
+      const words = ['findings', '--reason', 'no_platform_id', '--write-decisions', file];
+      await runIn(findingsCommand, words, ioOf(test));
+      expect(readFileSync(file, 'utf8')).not.toContain('#accounting');
+    });
+  });
+
   it('drafts lines that are decisions once # is removed and ? replaced', async () => {
     await withScene(OPEN, async (test) => {
       const file = join(test.folder, 'decisions.csv');

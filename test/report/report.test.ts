@@ -52,10 +52,10 @@ describe('the report', () => {
       const { gate, reasons, fullSync, outcome, exitCode } = report();
       expect([outcome, exitCode]).toEqual(['fail', 1]);
       expect(gate.limits.map(({ name, actual, unit, pass }) => [name, actual, unit, pass])).toEqual([
-        ['unmatched', 3, 'v3_ids', false],
-        ['v4_only/unexplained', 1, 'v4_ids', false],
-        ['deleted', 1, 'v3_ids', true],
         ['matched', 2, 'v3_ids', true],
+        ['unmatched', 3, 'v3_ids', false],
+        ['deleted', 1, 'v3_ids', true],
+        ['v4_only/unexplained', 1, 'v4_ids', false],
         ['maxAge', 2, 'hours', true],
       ]);
       expect(reasons[0]).toMatchObject({
