@@ -16,7 +16,6 @@ export type IdInput = bigint | number | string;
 
 /** Narrows an id that several records may have. */
 export interface Where {
-  /** Name of the V3 region in the configuration. */
   readonly region?: string;
   readonly companyId?: IdInput;
   /** Field of the children to look up, such as `line_items`. Default: records. */

@@ -20,7 +20,6 @@ export interface Limit {
   readonly name: string;
   readonly model: string | null;
   readonly value: LimitValue | null;
-  /** False for a default. */
   readonly configured: boolean;
 }
 
@@ -76,7 +75,6 @@ function defaultLimit(name: string): Limit {
   return { name, model: null, value: ZERO_BY_DEFAULT.includes(name) ? 0 : null, configured: false };
 }
 
-/** All configured limits: global ones first. */
 export function listConfigured({ global, models }: Limits): Limit[] {
   const listed = (model: string | null, values: Limits['global']) =>
     Object.entries(values).map(([name, value]) => ({ name, model, value, configured: true }));
@@ -107,7 +105,6 @@ export function isAccepted(limits: Limits, row: JudgedRow): boolean {
   return value === null || Number.parseFloat(String(value)) > 0;
 }
 
-/** Outcomes of a report, with their exit codes. */
 export const OUTCOMES = ['pass', 'fail', 'incomplete', 'not_ready'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 

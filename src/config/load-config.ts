@@ -10,7 +10,6 @@ import { configSchema } from './settings.js';
 
 const MAX_BYTES = 16 * 1_048_576;
 
-/** Read where no file is named: the first that exists; `init` writes the first. */
 export const DEFAULT_CONFIG_FILES = ['svc-migrate.config.jsonc', 'svc-migrate.config.json'] as const;
 
 export interface ConfigFlags {

@@ -65,7 +65,6 @@ const id = z
   .refine((value) => value <= MAX_INT64, 'is beyond 64 bits');
 const ids = z.array(id).prefault([]);
 
-/** Placeholder host in the configuration that `init` writes. */
 export const PLACEHOLDER_HOST = 'fill-in.invalid';
 
 /** The messages do not repeat the address, which may contain a password. */
@@ -105,7 +104,6 @@ function keyReference(defaultEnv: string) {
   };
 }
 
-/** For `refine`: two settings that exclude each other. */
 function atMostOne(a: string, b: string) {
   const isFine = (value: Readonly<Record<string, unknown>>) =>
     value[a] === undefined || value[b] === undefined;

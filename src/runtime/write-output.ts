@@ -76,7 +76,6 @@ export async function writeText(stream: Writable, chunks: Chunks): Promise<void>
   stream.off('error', ignore);
 }
 
-/** Joins texts to buffers; signals are checked between them. */
 async function* inBuffers(chunks: Chunks, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   let parts: Uint8Array[] = [];
   let length = 0;

@@ -198,7 +198,6 @@ const HOUR_MS = 3_600_000;
 /** No date comes closer than this to the start of the backfill window. */
 const DISTANCE_MS = 2 * DAY_MS;
 const OLDEST_MS = 5 * 365 * DAY_MS;
-/** Later than any export of the sandbox. */
 const FUTURE_MS = Date.UTC(2099, 0, 1);
 
 export interface Times {
@@ -239,7 +238,6 @@ export function serviceDates(
   return { createdMs: createdMs - (createdMs % step), updatedMs: updatedMs - (updatedMs % step) };
 }
 
-/** Whether these service dates alone put a record before the window. */
 export function isServedBeforeWindow(dates: ServiceDates, times: Times): boolean {
   return dates.updatedMs < times.sinceMs - DISTANCE_MS;
 }
@@ -268,7 +266,6 @@ export function platformDates(
   return { created: text(created), updated: text(updated), posted: text(posted) };
 }
 
-/** One instant as ISO 8601 in UTC, whole seconds, in one of the ways platforms write it. */
 function writeTime(ms: number, format: number): string {
   const iso = new Date(Math.floor(ms / 1000) * 1000).toISOString();
   if (format === 7) return iso.replace('.000Z', 'Z');

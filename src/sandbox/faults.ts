@@ -25,7 +25,6 @@ export interface FaultSetting {
   readonly rate: number;
 }
 
-/** Parses NAME or NAME:RATE; null for anything else. */
 export function parseFault(text: string): FaultSetting | null {
   const [, word, rateText = '0.05'] = /^([\w-]+)(?::([\d.]+))?$/.exec(text) ?? [];
   const name = FAULTS.find((known) => known === word);

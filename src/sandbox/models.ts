@@ -11,7 +11,6 @@ export function isList(value: Json): value is readonly Json[] {
   return Array.isArray(value);
 }
 
-/** Writes compact JSON, with keys in their order. */
 export function writeJson(value: Json): string {
   if (typeof value === 'bigint') return value.toString();
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
@@ -20,7 +19,6 @@ export function writeJson(value: Json): string {
   return `{${members.join(',')}}`;
 }
 
-/** A data model with its fields, the same in V3 and V4. */
 export interface ModelShape {
   readonly v3: string;
   readonly v4: string;
@@ -86,7 +84,6 @@ export const UNDATED: PlatformDates = { created: null, updated: null, posted: nu
 
 type DrawField = (draw: Draw, dates: PlatformDates) => Json;
 
-/** What fills the fields of these names; the first rule that fits. */
 const RULES: readonly (readonly [names: RegExp, draw: DrawField])[] = [
   [/^(org_)?created_at$|^fiscal_start_at$/, (_, { created }) => created],
   [/^updated_at$/, (_, { updated }) => updated],

@@ -24,7 +24,6 @@ type Comparable = string | number | bigint;
 interface Filter {
   readonly field: string;
   readonly operator: 'eq' | 'gte';
-  /** Null for the text `null`. */
   readonly operand: Comparable | null;
 }
 
@@ -84,7 +83,6 @@ export function parseQuery(
   };
 }
 
-/** Null for an absent or empty parameter and for the text `null`. */
 function textOf(parameters: URLSearchParams, name: string): string | null {
   const value = parameters.get(name);
   return value === '' || value === 'null' ? null : value;
@@ -144,7 +142,6 @@ function toComparable(field: string, value: Json): Comparable | null {
   return typeof value === 'number' ? value : String(value);
 }
 
-/** Whether a field has the value; a list has each of its values. */
 function passes(record: StoredRecord, { field, operator, operand }: Filter): boolean {
   const read = SERVICE_FIELDS[field];
   const written = read === undefined ? (platformFields(record)[field] ?? null) : read(record);
@@ -169,7 +166,6 @@ export function findRecords(list: readonly StoredRecord[], query: Query): readon
   return isOrdered ? passing : passing.toSorted((a, b) => compare(a, b, sort));
 }
 
-/** Where an object is in its list. */
 export interface Place {
   readonly position: number;
   readonly updatedMs: number;

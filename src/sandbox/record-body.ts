@@ -14,7 +14,6 @@ import { childIdOf, type StoredRecord } from './world.js';
 
 const DAY_MS = 86_400_000;
 const FIRST_DAY = Date.UTC(2015, 0, 1);
-/** Ranges of one length start on this many different days. */
 const RANGE_STARTS = 3000;
 
 const SCHEMES: readonly ((group: number, hash: number) => string)[] = [
@@ -86,16 +85,13 @@ function noKey(hash: number): Json {
   return NO_KEYS[hash % NO_KEYS.length] ?? null;
 }
 
-/** Share of all-digit keys that are written as an integer literal in the ugly scenario. */
 const LITERAL_RATE = 0.2;
 
-/** The key as written by the service: some services write digits as a number. */
 function writtenKey(key: string, scenario: Scenario, hash: number): Json {
   if (scenario === 'clean' || !happens(hash, LITERAL_RATE) || !/^(0|[1-9]\d*)$/.test(key)) return key;
   return BigInt(key);
 }
 
-/** A record's key as text; null if it has none. */
 export function platformKeyOf({ table, member: { block }, group, slot }: StoredRecord): string | null {
   if (slot.key === 'none') return null;
   const hash = mix(mix(block.hash, group), 0xc0);
@@ -104,7 +100,6 @@ export function platformKeyOf({ table, member: { block }, group, slot }: StoredR
   return slot.key === 'variant' ? variantOf(key, hash) : key;
 }
 
-/** A record's `platform_id` as written by the service. */
 function writtenKeyOf(record: StoredRecord): Json {
   const { table, position } = record;
   const hash = mix(mix(table.hash, position), 0xc2);
@@ -122,7 +117,6 @@ function uniqueIdOf({ member, group, slot, entityHash }: StoredRecord): string |
 
 const isoTime = (ms: number): string => new Date(ms).toISOString();
 
-/** The fields that every record has, by name. */
 export const SERVICE_FIELDS: Readonly<Record<string, (record: StoredRecord) => Json>> = {
   svc_id: ({ svcId }) => svcId,
   svc_deleted_at: ({ deleted, dates }) => (deleted ? isoTime(dates.updatedMs) : null),
@@ -137,7 +131,6 @@ function serviceFields(record: StoredRecord): JsonObject {
   return Object.fromEntries(Object.entries(SERVICE_FIELDS).map(([name, read]) => [name, read(record)]));
 }
 
-/** Share of old records without platform dates, which are judged by the service's dates. */
 const UNDATED_RATE = 0.15;
 
 function platformDatesOf({ table, fate, dates, entityHash }: StoredRecord): PlatformDates {
@@ -225,7 +218,6 @@ export function writeRecord(
   return joinObjects(texts);
 }
 
-/** One object with the members of several, none of them empty, as JSON. */
 function joinObjects(texts: readonly string[]): string {
   return `{${texts.map((text) => text.slice(1, -1)).join(',')}}`;
 }

@@ -27,7 +27,6 @@ export function happens(hash: number, rate: number): boolean {
   return hash < rate * 0x1_0000_0000;
 }
 
-/** 16 hexadecimal digits from one hash. */
 export function hexOf(hash: number): string {
   const word = (salt: number): string => mix(hash, salt).toString(16).padStart(8, '0');
   return word(1) + word(2);

@@ -19,7 +19,6 @@ export interface ServiceOptions {
   readonly apiKey: string;
   /** Share of a connection's records that V4 has loaded, from 0 to 1. */
   readonly loadedShare: (connection: number) => number;
-  /** Wall clock, for `mutate`. */
   readonly clock: () => number;
 }
 
@@ -162,7 +161,6 @@ function ok(body: string): ServiceAnswer {
   return { status: 200, headers: JSON_TYPE, body };
 }
 
-/** A page of V4's companies, by id. */
 function answerCompanies(world: World, parameters: URLSearchParams, requestId: RequestId): ServiceAnswer {
   const query = parseQuery('companies', { fields: [], expand: [] }, parameters);
   const companies = world.connections

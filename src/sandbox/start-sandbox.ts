@@ -10,9 +10,7 @@ import { buildWorld, regionsOf, type World, type WorldOptions } from './world.js
 export interface SandboxOptions extends Omit<WorldOptions, 'arrivals'> {
   readonly port?: number | undefined;
   readonly faults?: readonly FaultSetting[] | undefined;
-  /** How long V4 takes to load all its data; 0 by default. */
   readonly backfillSeconds?: number | undefined;
-  /** Wall clock, ms since 1970, for backfill and `mutate`. */
   readonly clock?: (() => number) | undefined;
 }
 

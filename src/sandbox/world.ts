@@ -51,7 +51,6 @@ interface PlannedConnection {
   readonly v4: readonly Company[];
 }
 
-/** One connection of a customer's platform, with its companies and records on each side. */
 export interface Connection extends PlannedConnection {
   readonly blocks: readonly Block[];
 }
@@ -244,7 +243,6 @@ export interface Block {
   readonly shape: ModelShape;
   readonly hash: number;
   readonly generations: readonly ApiVersion[];
-  /** Whether V4 answers 404 for the model of the connection. */
   readonly isAbsent: boolean;
   /** Of each group; those whose V3 record arrives later are at the end. */
   readonly fates: Uint8Array;
@@ -312,11 +310,9 @@ interface TableOptions {
   readonly times: Times;
 }
 
-/** All records of a model in one V3 region or in V4, in the order of creation. */
 export interface Table extends TableOptions {
   readonly members: readonly TableMember[];
   readonly records: StoredRecord[];
-  /** Number of records that exist from the start. */
   present: number;
   readonly arriving: StoredRecord[];
 }

@@ -16,7 +16,7 @@ export function readFindings(db: Db, filter: RemapFilter): IterableIterator<Rema
   return readRemap(db, onlyFindings(filter));
 }
 
-export function countFindings(db: Db, filter: RemapFilter): RowTally[] {
+function countFindings(db: Db, filter: RemapFilter): RowTally[] {
   return readOutcomes(db, onlyFindings(filter));
 }
 

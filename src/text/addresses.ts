@@ -33,7 +33,6 @@ function parseAddress(address: string): URL | null {
   return toUrl(url);
 }
 
-/** Whether a host is this machine; plain http is always allowed there. */
 export function isLoopback(hostname: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\])\.?$/.test(hostname);
 }

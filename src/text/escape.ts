@@ -2,7 +2,6 @@ import { must } from './at.js';
 
 /** Control characters, line separators, bidi and other invisible format characters, lone surrogates. */
 const INVISIBLE = invisibleAnd(String.raw`\u0000-\u001f`);
-/** Without line feeds: a JSON writer puts many between its strings and none into them. */
 const INVISIBLE_IN_JSON = invisibleAnd(String.raw`\u0000-\u0009\u000b-\u001f`);
 
 function invisibleAnd(controls: string): RegExp {

@@ -6,7 +6,6 @@ export function countOf(count: number, noun: string, plural = `${noun}s`): strin
   return `${groupDigits(count)} ${count === 1 ? noun : plural}`;
 }
 
-/** The first names of a list, and how many more there are. */
 export function listFirst(names: readonly string[], max = 4, separator = ', '): string {
   const more = names.length - max;
   return [...names.slice(0, max), ...(more > 0 ? [`${groupDigits(more)} more`] : [])].join(separator);
@@ -22,7 +21,6 @@ export function formatShare(part: number, whole: number): string {
   return `${Math.min(share, 99.9).toFixed(1)} %`;
 }
 
-/** Units, each with its length in ms and how many of it the next larger unit has. */
 const UNITS = [
   ['d', 86_400_000, Number.POSITIVE_INFINITY],
   ['h', 3_600_000, 24],
@@ -48,7 +46,6 @@ export function formatTime(iso: string): string {
 
 const BYTE_UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'] as const;
 
-/** `1.5 MiB`; below 1 KiB in bytes. */
 export function formatBytes(bytes: number): string {
   let value = bytes;
   let unit = 0;

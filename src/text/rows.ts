@@ -1,4 +1,3 @@
-/** Groups items by a key, in the order in which the keys come up. */
 export function groupBy<T, K>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const item of items) append(groups, keyOf(item), item);
@@ -15,7 +14,6 @@ export function compare<T extends bigint | string>(a: T, b: T): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Rows in arrays of `size`; the last one may be shorter. */
 export function* inBatches<Row>(rows: Iterable<Row>, size: number): Generator<Row[]> {
   let batch: Row[] = [];
   for (const row of rows) {

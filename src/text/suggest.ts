@@ -25,7 +25,6 @@ function normalise(word: string): string {
   return word.slice(0, 100).toLowerCase().replaceAll('-', '_');
 }
 
-/** Levenshtein's distance: insertions, deletions and substitutions. */
 function editDistance(a: string, b: string): number {
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {

@@ -8,7 +8,6 @@ export interface Column {
   readonly keep?: boolean;
 }
 
-/** Least width of the first and the last column before other columns of a table are left out. */
 const MIN_TEXT = 20;
 const MIN_COLUMNS = 3;
 const GAP = '  ';

@@ -14,7 +14,6 @@ export function fitText(text: string, width: number): string {
   return `${head.join('')}…${tail.join('')}`;
 }
 
-/** Cuts the end off `text` where it is longer than `max` characters. */
 export function cutText(text: string, max: number): string {
   if (text.length <= max) return text;
   const chars = [...text];
@@ -56,7 +55,6 @@ function wrapHanging(line: string, width: number): string {
   return head + wrapped.join('\n').slice(head.length);
 }
 
-/** As many parts of a line as fit into `width` columns. */
 export function fitParts([name = '', ...parts]: readonly string[], width: number): string {
   let line = fitText(name, width);
   for (const part of parts) {
