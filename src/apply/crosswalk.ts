@@ -44,6 +44,11 @@ function crosswalkName(table: string, column: string): string {
   return `svc_migrate_${words.slice(0, 40)}_${digest}`;
 }
 
+/** Tables of svc-migrate, whatever became of what they record. */
+export function isOwnTable(name: string): boolean {
+  return name === STATE_TABLE || /^svc_migrate_[a-z0-9_]*_[0-9a-f]{6}$/.test(name);
+}
+
 /** Finds a column as the database compares names: SQLite and MySQL ignore case. */
 export function findColumn(
   db: Pick<Database, 'kind'>,

@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { parse } from 'csv-parse/sync';
 import { formatModelRef, type ModelRef } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
-import { STATE_TABLE } from './crosswalk.js';
+import { findColumn, isOwnTable } from './crosswalk.js';
 import type { ColumnFacts, Database, TableFacts } from './db/database.js';
 import { isIdText } from './judge.js';
 import type { RemapIds } from './remap-ids.js';
@@ -23,7 +23,8 @@ export interface Proposal {
   readonly path: string | null;
   readonly standing: Standing;
   readonly model: string | null;
-  readonly isNamed: boolean;
+  /** The region that has nearly all ids, where there are several; null if more than one has. */
+  readonly region: string | null;
   /** Distinct values that were seen, and those that are V3 ids and V4 ids of the model. */
   readonly seen: number;
   readonly v3: number;
@@ -47,9 +48,8 @@ export async function findIds(db: Database, remap: RemapIds): Promise<FindResult
   const columns: Proposal[] = [];
   const unseen: FindResult['unseen'][number][] = [];
   const states = await readStates(db);
-  const isOurs = (name: string) => name === STATE_TABLE || states.some(({ crosswalk }) => crosswalk === name);
   for (const { schema, name, obstacle } of await db.listTables()) {
-    if (isOurs(name)) continue;
+    if (isOwnTable(name)) continue;
     const what = schema === null ? name : `${schema}.${name}`;
     if (obstacle !== null) {
       unseen.push({ what, why: obstacle });
@@ -73,18 +73,23 @@ async function findInTable(
   written: readonly string[],
   remap: RemapIds,
 ): Promise<Proposal[]> {
+  const has = (name: string) => findColumn(db, facts, name) !== undefined;
+  // By their names too: a table may have been renamed, or what was recorded of it dropped.
+  const isRewritten = (name: string) =>
+    written.includes(name) ||
+    has(`${name}_v3`) ||
+    has(`${name}_v4`) ||
+    (/_v[34]$/.test(name) && has(name.slice(0, -3)));
   const proposals: Proposal[] = [];
-  const added = written.flatMap((name) => [`${name}_v3`, `${name}_v4`]);
-  for (const column of facts.columns) {
-    if (column.holds === 'other' || added.includes(column.name)) continue;
+  for (const column of facts.columns.filter(({ holds }) => holds !== 'other')) {
     const place = { table: facts.table, column: column.name };
-    if (written.includes(column.name)) proposals.push({ ...place, ...NOTHING, standing: 'rewritten' });
+    if (isRewritten(column.name)) proposals.push({ ...place, ...NOTHING, standing: 'rewritten' });
     else proposals.push(...propose(place, await sampleColumn(db, facts, column), remap));
   }
   return proposals;
 }
 
-const NOTHING = { path: null, standing: 'none', model: null, isNamed: false, seen: 0, v3: 0, v4: 0 } as const;
+const NOTHING = { path: null, standing: 'none', model: null, region: null, seen: 0, v3: 0, v4: 0 } as const;
 
 async function sampleColumn(db: Database, facts: TableFacts, column: ColumnFacts): Promise<string[]> {
   const cell = db.exact(column, `t.${db.quote(column.name)}`);
@@ -120,11 +125,11 @@ function judgeSample(
   const rank = ({ v3, isNamed }: Fit) => v3 * 2 + (isNamed ? 1 : 0);
   const best = fits.reduce<Fit | null>((a, b) => (a === null || rank(b) > rank(a) ? b : a), null);
   if (best === null || best.v3 + best.v4 === 0) return { ...NOTHING, seen: values.length };
-  const { ref, isNamed, v3, v4 } = best;
+  const { ref, v3, v4 } = best;
   return {
     standing: standingOf(best, ids, values.length, remap),
     model: formatModelRef(ref),
-    isNamed,
+    region: regionOf(ref, ids, remap),
     seen: values.length,
     v3,
     v4,
@@ -161,6 +166,19 @@ function standingOf(
   if (share < MIN_LIKELY) return isNamed ? 'possible' : 'none';
   if (isNamed) return 'likely';
   return chanceOf(ref, ids, remap) <= MAX_CHANCE ? 'likely' : 'by_chance';
+}
+
+function regionOf(ref: ModelRef, ids: readonly bigint[], remap: RemapIds): string | null {
+  const isIn = (region: string, id: bigint) =>
+    remap.judge(ref, region, id).reason?.startsWith('unknown/') !== true;
+  const shares = remap.regions.map((region) => ({
+    region,
+    share: ids.filter((id) => isIn(region, id)).length / ids.length,
+  }));
+  const [only, ...others] = shares.filter(({ share }) => share >= MIN_POSSIBLE);
+  return shares.length > 1 && others.length === 0 && only !== undefined && only.share >= MIN_LIKELY
+    ? only.region
+    : null;
 }
 
 /** The share of V3 ids among all numbers in the range of the values. */

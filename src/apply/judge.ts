@@ -1,12 +1,18 @@
 import { type Node, parseTree } from 'jsonc-parser';
-import { type IdColumn, MODEL_REF, type ModelRef, parseModelRef } from '../config/apply-targets.js';
+import {
+  columnLabel,
+  type IdColumn,
+  MODEL_REF,
+  type ModelRef,
+  parseModelRef,
+} from '../config/apply-targets.js';
 import { MAX_INT64, MIN_INT64 } from '../domain.js';
-import { must } from '../text/at.js';
+import { at, must } from '../text/at.js';
 import { escapeUnseen } from '../text/escape.js';
 import type { JsonPath } from '../text/json-path.js';
 import { parseJsonPath } from '../text/json-path.js';
 import type { ColumnIds } from './crosswalk.js';
-import type { Value } from './db/database.js';
+import type { Obstacle, Value } from './db/database.js';
 import type { RemapIds } from './remap-ids.js';
 import { isUnmapped, NO_ID_AT_PATH, type RowScope, unknown, type Verdict } from './verdict.js';
 
@@ -65,8 +71,21 @@ export function rewriteJson(text: string, ids: readonly JsonIds[], row: RowScope
   return { text: isWhole ? applyEdits(text, edits) : null, verdicts, nothingAt };
 }
 
+/** Why nothing is written where a path selects nothing in any document: it is wrong, and every V3 id would stay. */
+export function describeEmptyPaths(
+  place: string,
+  ids: readonly IdColumn[],
+  paths: ReadonlyMap<number, string>,
+): Obstacle[] {
+  return [...paths].map(([index, document]) => ({
+    stops: 'write',
+    code: NO_ID_AT_PATH,
+    text: `No document of ${place} has an id at ${columnLabel(at(ids, index))}: one ${describeDocument(document)}.`,
+  }));
+}
+
 /** What a document has at its top, for people who look for the right path. */
-export function describeDocument(text: string): string {
+function describeDocument(text: string): string {
   const root = parse(text);
   const names = (root?.children ?? []).map(({ children = [] }) => cut(String(children[0]?.value)));
   if (root?.type === 'object' && names.length > 0)

@@ -2,14 +2,14 @@ import type { OnProgress } from '../domain.js';
 import { at } from '../text/at.js';
 import { labelOf } from './crosswalk.js';
 import type { Database, Obstacle } from './db/database.js';
-import { buildJudge } from './judge.js';
+import { buildJudge, describeEmptyPaths } from './judge.js';
 import type { RemapIds } from './remap-ids.js';
 import type { ColumnState } from './state.js';
 import { countStored, scopeNames, selectCrosswalk } from './statements.js';
 import { findSwitchObstacles, nameFirst, readRowStates } from './switch-columns.js';
 import type { ApplyTable, TableColumn } from './tables.js';
 import { assertWhole } from './tables.js';
-import { describeEmptyPaths, isUnmapped, NO_ID_AT_PATH, type OutcomeCount, Tally } from './verdict.js';
+import { isUnmapped, NO_ID_AT_PATH, type OutcomeCount, Tally } from './verdict.js';
 import { findWriteObstacles, isSwitched, judgeKey, judgeValues } from './write-columns.js';
 
 export interface ColumnPlan {

@@ -1,9 +1,10 @@
 import type { OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { must } from '../text/at.js';
+import { at, must } from '../text/at.js';
 import { inBatches } from '../text/rows.js';
 import type { CrosswalkColumn } from './crosswalk.js';
 import type { Database, Value } from './db/database.js';
+import { describeEmptyPaths } from './judge.js';
 import type { RemapIds } from './remap-ids.js';
 import { readStates } from './state.js';
 import {
@@ -27,7 +28,7 @@ import {
 } from './statements.js';
 import { chooseParking } from './switch-columns.js';
 import type { ApplyTable } from './tables.js';
-import { describeEmptyPaths, type OutcomeCount, Tally } from './verdict.js';
+import { type OutcomeCount, Tally } from './verdict.js';
 import { judgeValues } from './write-columns.js';
 
 export interface Scripts {
@@ -73,7 +74,7 @@ export async function printScripts(
       const [wrongPath] = describeEmptyPaths(column.table.table, column.ids, tally.emptyPaths());
       if (wrongPath !== undefined)
         throw new SvcError('config', wrongPath.text, { hint: 'Correct the path.' });
-      columns.push({ db, column, rows, parking: await chooseParking(db, column, column.column.name) });
+      columns.push({ db, column, rows, parking: parkingOf(column, rows) });
       counts.push({ target, column: column.column.name, counts: tally.list() });
     }
   }
@@ -92,6 +93,14 @@ export async function printScripts(
     counts,
     values: columns.reduce((sum, { rows }) => sum + rows.length, 0),
   };
+}
+
+/** By the crosswalk: when the scripts run, no other value may be in COLUMN or COLUMN_v4. */
+function parkingOf(column: CrosswalkColumn, rows: readonly (readonly Value[])[]): Parking {
+  return chooseParking(
+    column,
+    rows.flatMap((row) => [at(row, 0), at(row, -2)]).filter((value) => typeof value === 'bigint'),
+  );
 }
 
 async function dropStates(tables: readonly ApplyTable[]): Promise<string> {

@@ -21,6 +21,7 @@ export interface RemapIds {
   /** `region`: null if it is not known; ids that differ between regions are then ambiguous. */
   judge(ref: ModelRef, region: string | null, id: bigint): Judgement;
   readonly refs: readonly ModelRef[];
+  readonly regions: readonly string[];
   hasModel(ref: ModelRef): boolean;
 }
 
@@ -58,6 +59,10 @@ export function openRemapIds(db: Db, limits: Limits): RemapIds {
     builtAt,
     refs: db
       .prepare<[], ModelRef>('select distinct model, path from remap_group where v3_count > 0 order by 1, 2')
+      .all(),
+    regions: db
+      .prepare<[], string>('select distinct region from remap_group where v3_count > 0 order by 1')
+      .pluck()
       .all(),
     judge: (ref, region, id) => {
       const ids = idsOf(ref);

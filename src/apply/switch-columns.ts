@@ -147,7 +147,7 @@ async function switchOne(
   await changeState(db, column, ['switching'], 'switched');
   const states = await readRowStates(db, column, 'written');
   assertSwitchable(table, column, states, isEmptying);
-  const parking = await chooseParking(db, column, column.v4);
+  const parking = await readParking(db, column, column.v4);
   const emptied = isEmptying ? await db.execute(emptyUnmapped(db, column)) : 0;
   const [first, ...others] = switchColumn(db, column, parking);
   const switched = await executeAll(db, first === undefined ? [] : [first]);
@@ -163,7 +163,7 @@ async function switchOne(
 const NOT_SWITCHED = ['changed', 'since', 'wrong', 'missing'] as const;
 
 /** A trigger may write something else than the statement says, without an error. */
-export function changedByTrigger({ facts }: ApplyTable, { column }: TableColumn, rows: number): SvcError {
+function changedByTrigger({ facts }: ApplyTable, { column }: TableColumn, rows: number): SvcError {
   const names = facts.triggers.join(', ');
   return new SvcError(
     'bad_input',
@@ -204,14 +204,19 @@ export class RefusedSwitch extends Error {
   }
 }
 
-/** Chooses numbers that no id has, for ids that swap places under a unique key. `beside`: the column of the new values. */
-export async function chooseParking(db: Database, column: CrosswalkColumn, beside: string): Promise<Parking> {
+/** `beside`: the column of the new values. */
+async function readParking(db: Database, column: CrosswalkColumn, beside: string): Promise<Parking> {
   if (!column.isUnique) return null;
   const [row = []] = await db.query(selectRange(db, column, beside));
-  const numbers = row.filter((value) => value !== null).map((value) => BigInt(value));
-  const least = numbers.reduce((a, b) => (b < a ? b : a), 0n);
-  const greatest = numbers.reduce((a, b) => (b > a ? b : a), 0n);
-  if (least >= 0n && !column.column.isUnsigned) return { kind: 'negative' };
+  return chooseParking(column, row.filter((value) => value !== null).map(BigInt));
+}
+
+/** Chooses numbers that no id has, for ids that swap places under a unique key. `ids`: all, or the least and greatest. */
+export function chooseParking({ isUnique, column }: CrosswalkColumn, ids: readonly bigint[]): Parking {
+  if (!isUnique) return null;
+  const least = ids.reduce((a, b) => (b < a ? b : a), 0n);
+  const greatest = ids.reduce((a, b) => (b > a ? b : a), 0n);
+  if (least >= 0n && !column.isUnsigned) return { kind: 'negative' };
   return { kind: 'offset', offset: greatest - least + 1n };
 }
 
@@ -295,7 +300,7 @@ async function takeSwitchBack(table: ApplyTable, column: TableColumn): Promise<B
   if (phase === 'switched') await repairV4(db, column);
   const changed = await nameChanged(db, column, phase, ['changed', 'since', 'wrong']);
   const before = await readWithTrigger(now, column, 'switched');
-  const parking = await chooseParking(db, column, column.v3);
+  const parking = await readParking(db, column, column.v3);
   const [first, ...others] = switchBack(db, column, parking);
   const restored = await executeAll(db, first === undefined ? [] : [first]);
   await executeAll(db, others);

@@ -8,7 +8,7 @@ import {
   describeColumn,
   findColumn,
   groupIds,
-  STATE_TABLE,
+  isOwnTable,
 } from './crosswalk.js';
 import type { ColumnFacts, Database, ListedTable, Obstacle, TableFacts } from './db/database.js';
 import { type ColumnState, deleteStateSql, findState, readStates, type StoredState } from './state.js';
@@ -225,7 +225,7 @@ export async function hasCrosswalk(
 export async function assertDropped({ db, column }: Recorded): Promise<void> {
   const states = await readStates(db);
   for (const listed of await db.listTables()) {
-    if (listed.obstacle !== null || isOurs(states, listed)) continue;
+    if (listed.obstacle !== null || isOwnTable(listed.name)) continue;
     const facts = must(await db.introspect(tableName(listed)), listed.name);
     const added = [column.v3, column.v4].find((name) => isAdded(db, facts, column.column.name, name, states));
     if (added === undefined) continue;
@@ -241,10 +241,6 @@ export async function assertDropped({ db, column }: Recorded): Promise<void> {
 
 const tableName = ({ schema, name }: ListedTable) => (schema === null ? name : `${schema}.${name}`);
 
-function isOurs(states: readonly StoredState[], { name }: Pick<ListedTable, 'name'>): boolean {
-  return name === STATE_TABLE || states.some(({ crosswalk }) => crosswalk === name);
-}
-
 function isAdded(
   db: Database,
   facts: TableFacts,
@@ -257,7 +253,7 @@ function isAdded(
 }
 
 /** Why nothing new can be written to a table: what is recorded contradicts it, or the column is one that was added. */
-export async function findContradictions(
+async function findContradictions(
   db: Database,
   facts: TableFacts,
   states: readonly StoredState[],
@@ -268,7 +264,7 @@ export async function findContradictions(
     text,
     ...(column === undefined ? {} : { column }),
   });
-  if (isOurs(states, facts)) return [stops('own_table', `${facts.table} is a table of svc-migrate.`)];
+  if (isOwnTable(facts.name)) return [stops('own_table', `${facts.table} is a table of svc-migrate.`)];
   const here = states.filter(({ table }) => table === facts.table);
   const added = here.flatMap(({ column }) =>
     [`${column}_v3`, `${column}_v4`].flatMap((name) => findColumn(db, facts, name)?.name ?? []),

@@ -1,7 +1,5 @@
-import { columnLabel, type IdColumn } from '../config/apply-targets.js';
 import { at } from '../text/at.js';
-import type { Obstacle, Value } from './db/database.js';
-import { describeDocument } from './judge.js';
+import type { Value } from './db/database.js';
 
 export interface RowScope {
   readonly model: string | null;
@@ -92,19 +90,6 @@ export class Tally {
       (a, b) => isLast(a) - isLast(b) || b.rows - a.rows || (a.name < b.name ? -1 : 1),
     );
   }
-}
-
-/** Why nothing is written where a path selects nothing in any document: it is wrong, and every V3 id would stay. */
-export function describeEmptyPaths(
-  place: string,
-  ids: readonly IdColumn[],
-  paths: ReadonlyMap<number, string>,
-): Obstacle[] {
-  return [...paths].map(([index, document]) => ({
-    stops: 'write',
-    code: NO_ID_AT_PATH,
-    text: `No document of ${place} has an id at ${columnLabel(at(ids, index))}: one ${describeDocument(document)}.`,
-  }));
 }
 
 export function unmappedOf(counts: readonly OutcomeCount[]): OutcomeCount[] {

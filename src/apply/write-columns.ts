@@ -3,7 +3,7 @@ import { SvcError } from '../errors.js';
 import { at, must } from '../text/at.js';
 import type { CrosswalkColumn } from './crosswalk.js';
 import type { Database, Obstacle, Value } from './db/database.js';
-import { buildJudge, type Judge } from './judge.js';
+import { buildJudge, describeEmptyPaths, type Judge } from './judge.js';
 import type { RemapIds } from './remap-ids.js';
 import { changeState, findState, insertState, lockForWrite, readStates } from './state.js';
 import {
@@ -18,7 +18,7 @@ import {
 } from './statements.js';
 import { type ApplyTable, hasColumn, refresh, type TableColumn } from './tables.js';
 import type { Verdict } from './verdict.js';
-import { describeEmptyPaths, type OutcomeCount, type StoredValue, Tally } from './verdict.js';
+import { type OutcomeCount, type StoredValue, Tally } from './verdict.js';
 
 export interface LoadedColumn {
   readonly column: string;

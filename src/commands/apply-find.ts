@@ -45,7 +45,7 @@ async function find(
   return withRemap(config, options, async (remap) => {
     const places: Place[] = [];
     for (const name of names) places.push(await findInPlace(name, remap, io));
-    return findResult(places);
+    return findResult(places, remap.regions);
   });
 }
 
@@ -59,7 +59,7 @@ async function findInPlace(name: string, remap: RemapIds, io: Io): Promise<Place
     return { kind, file, ...findInFile(file, kind, remap) };
   }
   const { LOCK_TIMEOUT_MS } = await import('../apply/db/database.js');
-  const { openPlace } = await import('../apply/open-target.js');
+  const { openPlace } = await import('../apply/select-targets.js');
   const { signal, runUninterruptible, env } = io;
   const place = kind === 'sqlite' ? { kind, file: resolve(name) } : { kind, urlEnv: name };
   const db = await openPlace(
@@ -86,11 +86,15 @@ function targetsOf({ kind, file, urlEnv, columns }: Place): object[] {
   }));
 }
 
-function idOf({ column, path, model }: Proposal): object {
-  return { column, ...(path === null ? {} : { path }), model };
+function idOf({ column, path, model, region }: Proposal): object {
+  return { column, ...(path === null ? {} : { path }), model, ...(region === null ? {} : { region }) };
 }
 
-async function findResult(places: readonly Place[]): Promise<Result> {
+function labelOf({ table, column, path }: Proposal): string {
+  return `${table === null ? '' : `${table}.`}${column}${path === null ? '' : ` ${path}`}`;
+}
+
+async function findResult(places: readonly Place[], regions: readonly string[]): Promise<Result> {
   const { escapeLines } = await import('../text/escape.js');
   const { groupDigits } = await import('../text/numbers.js');
   const { renderTable } = await import('../text/table.js');
@@ -100,13 +104,15 @@ async function findResult(places: readonly Place[]): Promise<Result> {
     targets.length === 0
       ? 'name columns yourself: svc-migrate help apply'
       : 'paste the lines into the configuration, then svc-migrate apply plan';
-  const rowOf = ({ table, column, path, standing, model, seen, v3, v4 }: Proposal) =>
-    [
-      `${table === null ? '' : `${table}.`}${column}${path === null ? '' : ` ${path}`}`,
+  const rowOf = (proposal: Proposal) => {
+    const { standing, model, seen, v3, v4 } = proposal;
+    return [
+      labelOf(proposal),
       standing.replace('_', ' '),
       model ?? '',
       ...[seen, v3, v4].map((count) => groupDigits(count)),
     ].map(escapeLines);
+  };
   const text = (style: Style) => {
     const rows = places.flatMap(({ columns }) =>
       columns.filter(({ standing }) => style.verbose || standing !== 'none').map(rowOf),
@@ -114,9 +120,17 @@ async function findResult(places: readonly Place[]): Promise<Result> {
     const unseen = places.flatMap((place) =>
       place.unseen.map(({ what, why }) => `Not read: ${what}: ${why}`),
     );
+    const mixed = places.flatMap(({ columns }) =>
+      columns
+        .filter(({ standing, region }) => standing === 'likely' && region === null && regions.length > 1)
+        .map(
+          (proposal) =>
+            `Name the region of ${labelOf(proposal)}, "region" or "regionColumn": ${regions.join(', ')}.`,
+        ),
+    );
     const table = rows.length === 0 ? ['No column holds V3 ids.'] : renderTable(COLUMNS, rows, style.width);
     const lines = targets.map((target) => `${escapeLines(JSON.stringify(target))},`);
-    return `${table.join('\n')}\n${wrapLines(unseen.map(escapeLines), style.width)}${lines.map((line) => `${line}\n`).join('')}Next: ${next}\n`;
+    return `${table.join('\n')}\n${wrapLines([...unseen, ...mixed].map(escapeLines), style.width)}${lines.map((line) => `${line}\n`).join('')}Next: ${next}\n`;
   };
   return { exitCode: 0, json: { action: 'find', places, apply: { targets }, exitCode: 0, next }, text };
 }

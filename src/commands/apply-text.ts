@@ -7,7 +7,7 @@ import type {
   UndoResult,
   WriteResult,
 } from '../apply/run-apply.js';
-import { type OutcomeCount, sumOf, unmappedOf } from '../apply/tally.js';
+import { type OutcomeCount, sumOf, unmappedOf } from '../apply/verdict.js';
 import { escapeLines } from '../text/escape.js';
 import { countOf, groupDigits } from '../text/numbers.js';
 import { type Column, renderTable } from '../text/table.js';

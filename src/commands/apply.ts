@@ -3,7 +3,7 @@ import { Argument, Command } from '@commander-js/extra-typings';
 import type { RemapIds } from '../apply/remap-ids.js';
 import type { ApplyContext, TargetPlan } from '../apply/run-apply.js';
 import type { Selection } from '../apply/select-targets.js';
-import type { OutcomeCount } from '../apply/tally.js';
+import type { OutcomeCount } from '../apply/verdict.js';
 import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
@@ -174,7 +174,7 @@ function remapOf({ sha256, builtAt }: RemapIds): { readonly sha256: string; read
 }
 
 async function countIds(columns: readonly { readonly counts: readonly OutcomeCount[] }[]) {
-  const { sumOf, unmappedOf } = await import('../apply/tally.js');
+  const { sumOf, unmappedOf } = await import('../apply/verdict.js');
   const counts = columns.flatMap((column) => column.counts);
   const mapped = sumOf(
     counts.filter(({ name }) => name === 'mapped'),
@@ -216,6 +216,7 @@ async function planResult(
     notes.filter(({ stops }) => stops === 'write').map((note) => ({ target: name, note })),
   );
   const open = ids.missing + ids.unknown;
+  const isOpenRegion = hasOpenRegion(plans.flatMap(({ columns }) => columns));
   const isWrongPath = blocks.every(({ note }) => note.code === 'no_id_at_path');
   const exitCode = blocks.length > 0 ? (isWrongPath ? 2 : 6) : open > 0 ? 1 : 0;
   const isSwitched = plans.every(({ columns }) => columns.every(({ state }) => state === 'switched'));
@@ -224,7 +225,9 @@ async function planResult(
       ? 'remove what stands in the way, and plan again'
       : isSwitched
         ? await commandOf('check', options)
-        : await commandOf('write', options, ...(open > 0 ? ['--partial'] : []));
+        : isOpenRegion
+          ? NAME_REGION
+          : await commandOf('write', options, ...(open > 0 ? ['--partial'] : []));
   const verdict = await describeIds(ids);
   return {
     exitCode,
@@ -240,6 +243,18 @@ async function planResult(
     },
     text: (style) => `${renderPlan(plans, outcome, style)}${lines([verdict, `Next: ${next}`], style)}`,
   };
+}
+
+const NAME_REGION =
+  'name the region of these ids in "ids": "region", or the column that holds it, "regionColumn" (svc-migrate help apply)';
+
+/** Whether ids have no V4 id only because two regions use them for different records. */
+function hasOpenRegion(columns: readonly { readonly counts: readonly OutcomeCount[] }[]): boolean {
+  return columns.some(({ counts }) => counts.some(({ name }) => name === 'unknown/several_scopes'));
+}
+
+function nextOfRefused(refused: Parameters<typeof hasOpenRegion>[0], otherwise: string): string {
+  return hasOpenRegion(refused) ? NAME_REGION : `give these ids a V4 id or a decision, or ${otherwise}`;
 }
 
 async function describeIds({
@@ -295,14 +310,19 @@ async function writeResult(
   const { lines, renderRefusedWrite, renderWritten } = await import('./apply-text.js');
   const isRefused = result.refused.length > 0;
   const ids = await countIds(isRefused ? result.refused : result.written);
-  const next = isRefused ? await commandOf('write', options, '--partial') : await commandOf('check', options);
+  const next = isRefused
+    ? nextOfRefused(
+        result.refused,
+        `leave their new cells empty: ${await commandOf('write', options, '--partial')}`,
+      )
+    : await commandOf('check', options);
   const exitCode = isRefused ? 1 : 0;
   return {
     exitCode,
     json: { action: 'write', remap: remapOf(remap), ids, ...result, exitCode, next },
     text: (style) =>
       isRefused
-        ? `${renderRefusedWrite(result, style)}${lines([`Next: give these ids a V4 id or a decision, or leave their new cells empty: ${next}`], style)}`
+        ? `${renderRefusedWrite(result, style)}${lines([`Next: ${next}`], style)}`
         : `${renderWritten(result, style)}${lines([`Next: ${next}`], style)}`,
   };
 }
@@ -326,7 +346,7 @@ async function checkResult(
   remap: RemapIds | null,
   options: Options,
 ): Promise<Result> {
-  const { isRight } = await import('../apply/check-columns.js');
+  const { isRight } = await import('../apply/plan-and-check.js');
   const { lines, renderCheck } = await import('./apply-text.js');
   const { columns, files } = result;
   const wrongFiles = files.filter((file) => !file.exists || file.wrongCount + file.missing > 0);
@@ -464,14 +484,14 @@ async function sqlResult(
   io: Io,
 ): Promise<Result> {
   const { lines, renderRefusedWrite } = await import('./apply-text.js');
-  const { unmappedOf } = await import('../apply/tally.js');
+  const { unmappedOf } = await import('../apply/verdict.js');
   const ids = await countIds(counts);
   const refused = counts
     .filter((column) => unmappedOf(column.counts).length > 0)
     .map((column) => ({ ...column, place: column.target }));
   const base = { action: 'sql', dialect, remap: remapOf(remap), ids };
   if (refused.length > 0 && options.partial !== true) {
-    const next = 'give these ids a V4 id or a decision, or pass --partial';
+    const next = nextOfRefused(refused, 'pass --partial');
     return {
       exitCode: 1,
       json: { ...base, refused, exitCode: 1, next },

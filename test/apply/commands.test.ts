@@ -105,6 +105,18 @@ describe('apply', () => {
     expect(dumpOf(shop)).toBe(before);
   });
 
+  it('names the region, not --partial, where two regions use an id for different records', async () => {
+    const job = await openShop();
+    await saveRemap(
+      job.cwd,
+      ['eu', 'us'].flatMap((region, at) => ITEMS.slice(0, 3).map(({ v3 }) => ({ v3, v4: 100 + at, region }))),
+    );
+    for (const command of [['plan'], ['write', '--yes']]) {
+      const { code, json } = await job.json('apply', ...command);
+      expect([code, /"region"/.test(json.next), /--partial/.test(json.next)]).toEqual([1, true, false]);
+    }
+  });
+
   it('checks and takes back without the database of svc-migrate', async () => {
     const { run, shop, cwd, file } = await openShop();
     const before = dumpOf(shop);

@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { isNamedAfter } from '../../src/apply/find.js';
 import { Sqlite } from '../../src/store/sqlite.js';
-import { type IdRow, ITEMS, openJob } from './support/job.js';
+import { type IdRow, ITEMS, type Job, openJob } from './support/job.js';
+import { execute } from './support/scene.js';
 
 const REMAP: readonly IdRow[] = [
   ...ITEMS,
@@ -16,6 +17,11 @@ const SQL = `create table o(id integer primary key, item_id integer, doc integer
   with recursive n(i) as (select 1 union all select i + 1 from n where i < 30)
     insert into o select i, i, 10000 + i * 37, '{"inv": [' || (10000 + i * 37) || '], "n": "x"}', i * 3 % 7, i % 20 + 61 from n;
   create view v as select * from o`;
+
+function makeShop(job: Job): string {
+  new Sqlite(job.file('shop.db')).close();
+  return job.file('shop.db');
+}
 
 describe('apply find', () => {
   it('tells columns that hold V3 ids, in tables and in JSON', async () => {
@@ -52,6 +58,57 @@ describe('apply find', () => {
       column: 'item_id',
       standing: 'rewritten',
     });
+  });
+
+  it('names the region that alone has the ids, and says so where two have them', async () => {
+    const ids = Array.from({ length: 20 }, (_, at) => 10_000 + at * 37);
+    const rowsIn = (region: string, from: number) =>
+      ids.slice(from).map((v3, at) => ({ v3, v4: at + 1, region, model: 'accounting/invoices' }));
+    const onlyEu = ids
+      .slice(0, 15)
+      .map((v3, at) => ({ v3, v4: at + 50, region: 'eu', model: 'accounting/invoices' }));
+    for (const [rows, region] of [
+      [[...onlyEu, ...rowsIn('us', 15)], 'eu'],
+      [[...rowsIn('eu', 0), ...rowsIn('us', 0)], undefined],
+    ] as const) {
+      const job = await openJob(rows);
+      const values = ids.slice(0, 15).map((value) => `(${value})`);
+      execute(makeShop(job), `create table o(invoice_id integer); insert into o values ${values.join(', ')}`);
+      const { stdout } = await job.run('apply', 'find', 'shop.db', '--json', '-');
+      expect(JSON.parse(stdout).apply.targets[0].ids).toEqual([
+        { column: 'invoice_id', model: 'accounting/invoices', ...(region === undefined ? {} : { region }) },
+      ]);
+      const found = (await job.run('apply', 'find', 'shop.db')).stdout.replaceAll(/\s+/g, ' ');
+      expect(found.includes('Name the region of o.invoice_id')).toBe(region === undefined);
+    }
+  });
+
+  it('proposes no column or table that it added, whatever became of what it recorded', async () => {
+    const job = await openJob(REMAP);
+    const file = makeShop(job);
+    execute(file, SQL);
+    const ids = ['--table', 'o', '--ids', 'item_id=payments/items', '--yes'];
+    await job.run('apply', 'write', 'shop.db', ...ids);
+    await job.run('apply', 'switch', 'shop.db', '--yes');
+    const find = async () => {
+      const { places, apply } = JSON.parse((await job.run('apply', 'find', 'shop.db', '--json', '-')).stdout);
+      const rewritten = places[0].columns.filter(
+        ({ standing }: { standing: string }) => standing === 'rewritten',
+      );
+      return {
+        rewritten: rewritten.map(({ column }: { column: string }) => column),
+        tables: [...new Set(places[0].columns.map(({ table }: { table: string }) => table))],
+        proposed: apply.targets.flatMap(({ ids }: { ids: { column: string }[] }) =>
+          ids.map(({ column }) => column),
+        ),
+      };
+    };
+    const rewritten = ['item_id', 'item_id_v4', 'item_id_v3'];
+    expect(await find()).toEqual({ rewritten, tables: ['o'], proposed: ['doc', 'lines'] });
+    execute(file, 'drop view v; alter table o rename to o2');
+    expect(await find()).toEqual({ rewritten, tables: ['o2'], proposed: ['doc', 'lines'] });
+    execute(file, 'drop table svc_migrate_state');
+    expect(await find()).toEqual({ rewritten, tables: ['o2'], proposed: ['doc', 'lines'] });
   });
 
   it('reads CSV and NDJSON', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { RemapIds } from '../../src/apply/remap-ids.js';
 import {
   checkTargets,
   planTargets,
@@ -7,6 +8,7 @@ import {
   writeTargets,
 } from '../../src/apply/run-apply.js';
 import type { IdColumn, TableTarget } from '../../src/config/apply-targets.js';
+import { SvcError } from '../../src/errors.js';
 import { campaignSize } from '../support/campaign.js';
 import { CONNECTION, CYCLE, fakeRemap, id, makeFile, type Shop, sqliteShop } from './support/scene.js';
 import { PRODUCTS } from './support/server-programs.js';
@@ -47,7 +49,7 @@ async function openPlace(server: TestServer | null): Promise<Place> {
   return { shop: serverShop(server, url), target, env: { SHOP: url } };
 }
 
-async function openGone(server: TestServer | null) {
+async function openGone(server: TestServer | null, used: RemapIds = remap) {
   const { shop, target, env } = await openPlace(server);
   await shop.run(SQL);
   const context = { connection: { ...CONNECTION, lockTimeoutMs: 5000 }, env, onProgress: () => {} };
@@ -55,8 +57,8 @@ async function openGone(server: TestServer | null) {
     const only = target(table, ids);
     const selections = [{ kind: 'target', target: only }] as const;
     return {
-      plan: () => planTargets([only], remap, context),
-      write: () => writeTargets([only], remap, { isPartial: false }, context),
+      plan: () => planTargets([only], used, context),
+      write: () => writeTargets([only], used, { isPartial: false }, context),
       check: () => checkTargets(selections, remap, context),
       switch: () => switchTargets(selections, { isEmptying: false }, context),
       undo: () => undoTargets(selections, context),
@@ -81,6 +83,23 @@ describe.each(PLACES)('$name: what a user dropped or renamed', ({ server, isTher
     await gone.on().switch();
     return { ...gone, before };
   }
+
+  test('leaves nothing behind where a write fails while it loads', async () => {
+    const { shop, on } = await openGone(server, {
+      ...remap,
+      judge: (ref, region, value) => {
+        if (ref.model === 'payments/fees')
+          throw new SvcError('corrupt_database', 'The remap cannot be read.');
+        return remap.judge(ref, region, value);
+      },
+    });
+    await shop.run('alter table o add fee int');
+    await shop.run('update o set fee = 20');
+    const before = await shop.dump();
+    const ids = [id(), id({ column: 'fee', model: 'payments/fees' })];
+    await expect(on('o', ids).write()).rejects.toMatchObject({ code: 'corrupt_database' });
+    expect(await shop.dump()).toBe(before);
+  });
 
   test('takes a switch back by the crosswalk where COLUMN_v4 is gone', async () => {
     const { shop, on, before } = await switched();

@@ -107,6 +107,15 @@ it.each(['?schema=tenant&connection_limit=5', '?options=-c%20search_path%3Dtenan
   },
 );
 
+it('says that the schema is missing, not the table', async (context) => {
+  if (server === null) return context.skip();
+  const url = await server.createDatabase();
+  await expect(use(`${url}?schema=tenent`, open)).rejects.toMatchObject({
+    code: 'config',
+    message: expect.stringContaining('no schema "tenent"'),
+  });
+});
+
 it('says what a database without an encoding is, where it cannot be read exactly', async (context) => {
   if (server === null) return context.skip();
   const url = await server.createDatabase('old', "encoding 'SQL_ASCII' template template0");

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { must } from '../../src/text/at.js';
 import { campaignSize } from '../support/campaign.js';
-import { ITEMS, openJob } from './support/job.js';
+import { type IdRow, ITEMS, openJob } from './support/job.js';
 import { makeFile, type Shop, sqliteShop } from './support/scene.js';
 import { serverShop, testServer } from './support/servers.js';
 
@@ -59,10 +59,12 @@ describe.each(CLIENTS)('apply sql for %s', (client, dialect, server) => {
     return { shop: serverShop(found, url), address: 'SHOP', env: { SHOP: url }, runScript };
   }
 
-  async function openPrinted(sql: string, ...flags: readonly string[]) {
+  const openPrinted = (sql: string, ...flags: readonly string[]) => printFrom(ITEMS, sql, ...flags);
+
+  async function printFrom(rows: readonly IdRow[], sql: string, ...flags: readonly string[]) {
     const { shop, address, env, runScript } = await openPlace();
     await shop.run(sql);
-    const job = await openJob(ITEMS, {}, env);
+    const job = await openJob(rows, {}, env);
     const ids = ['--table', 'o', '--ids', 'item=payments/items'];
     const { code } = await job.run('apply', 'sql', dialect, address, ...ids, '--output', 'sql', ...flags);
     const script = (name: string) => runScript(readFileSync(job.file(`sql/${name}.sql`), 'utf8'));
@@ -127,6 +129,23 @@ describe.each(CLIENTS)('apply sql for %s', (client, dialect, server) => {
     expect(await items()).toEqual(['45', '46', '53']);
     script('undo');
     expect(await items()).toEqual(['2', '45', '46']);
+  });
+
+  test('swaps ids under the unique key beside new ids below zero', async () => {
+    // 1 becomes -2, where -1 - 1 would park it.
+    const { script, items } = await printFrom(
+      [
+        { v3: 1, v4: -2 },
+        { v3: 2, v4: 1 },
+        { v3: 3, v4: 2 },
+      ],
+      'create table o(id int primary key, item int unique); insert into o values (1, 1), (2, 2), (3, 3)',
+    );
+    script('write');
+    script('switch');
+    expect(await items()).toEqual(['-2', '1', '2']);
+    script('undo');
+    expect(await items()).toEqual(['1', '2', '3']);
   });
 
   test('refuses to switch rows that came since', async () => {

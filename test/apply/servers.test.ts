@@ -185,7 +185,7 @@ describe.each(PRODUCTS)('%s', (product) => {
     for (let round = 0; round < 12; round += 1) {
       const results = await Promise.allSettled([run.write(), run.write(), run.write()]);
       const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
-      expect(failures.filter((error) => error.code !== 'locked')).toEqual([]);
+      expect(failures.filter((error) => error.code !== 'locked').map(String)).toEqual([]);
       expect(failures.length).toBeLessThan(3);
       await run.write();
       expect((await run.check()).map(isRight)).toEqual([true]);

@@ -99,6 +99,7 @@ class PostgresSession {
   readonly #options: ServerOptions;
   readonly #client: pg.Client;
   readonly #begin: string;
+  readonly #schema: string | null;
   readonly #stop = () => this.#client.connection.stream.destroy();
   #isInTransaction = false;
   #cursors = 0;
@@ -108,6 +109,7 @@ class PostgresSession {
     const { client, place } = buildClient(options, url);
     this.#client = client;
     this.place = place;
+    this.#schema = url.searchParams.get('schema');
     this.#begin = `${SETTINGS} set local lock_timeout = ${options.lockTimeoutMs}; ${addressSettings(url)}`;
     this.#client.on('error', () => {});
   }
@@ -122,6 +124,17 @@ class PostgresSession {
         throw connectError(error, this.place);
       }),
     );
+    if (this.#schema !== null) await this.#assertSchema(this.#schema);
+  }
+
+  async #assertSchema(schema: string): Promise<void> {
+    const rows = await this.run((query) =>
+      query('select nspname from pg_catalog.pg_namespace where nspname = $1', [schema]),
+    );
+    if (rows.length > 0) return;
+    throw new SvcError('config', `There is no schema "${schema}" in ${this.place}.`, {
+      hint: `Correct "schema" in ${this.#options.name}.`,
+    });
   }
 
   run<T>(work: (query: PostgresQuery) => Promise<T>, mode: Mode = 'read'): Promise<T> {

@@ -18,17 +18,9 @@ import type { OnProgress } from '../../domain.js';
 import { describeFileError, SvcError } from '../../errors.js';
 import { at } from '../../text/at.js';
 import type { Obstacle } from '../db/database.js';
-import { judgeValue } from '../judge.js';
+import { describeEmptyPaths, judgeValue } from '../judge.js';
 import type { RemapIds } from '../remap-ids.js';
-import {
-  describeEmptyPaths,
-  isUnmapped,
-  NO_ID_AT_PATH,
-  type OutcomeCount,
-  sumOf,
-  Tally,
-  type Verdict,
-} from '../verdict.js';
+import { isUnmapped, NO_ID_AT_PATH, type OutcomeCount, sumOf, Tally, type Verdict } from '../verdict.js';
 import type { FileFormat, OnNothing, RewriteCell } from './formats.js';
 import { openCsv, openNdjson } from './formats.js';
 

@@ -28,6 +28,7 @@ export function fakeRemap(ids: FakeMap, sha256 = 'sha'): RemapIds {
     sha256,
     builtAt: '2026-01-01T00:00:00.000Z',
     refs: [],
+    regions: [],
     hasModel: () => true,
     judge: ({ model, path }, region, id) => {
       const names = [
