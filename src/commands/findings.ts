@@ -120,7 +120,7 @@ async function listFindings(
   const rows = readFirstFindings(db, filter, max, isOfParents);
   const counts = readOutcomes(db, filter);
   if (counts.length === 0) return () => 'No findings.\n';
-  const sections = await describeReasons(rows, counts);
+  const sections = await describeReasons(rows, counts, config.v3.regions.length > 1);
   const next = await nextFor(db, config, filter, counts);
   const total = sumOf(counts, (row) => row.rows);
   const shown = `${groupDigits(rows.length)} of ${countOf(total, 'finding')} shown; line items of records that are findings are counted only. --limit 0 shows all, --json FILE writes all.`;
@@ -135,7 +135,7 @@ const MAX_CHARS = 60;
 const TITLES = ['V3 id', 'V4 id', 'Company', 'Model', 'platform_id'];
 
 /** A section for each reason, with its first rows. */
-async function describeReasons(rows: readonly RemapRow[], counts: readonly RowTally[]) {
+async function describeReasons(rows: readonly RemapRow[], counts: readonly RowTally[], namesRegion: boolean) {
   const { nameOfPath, tableOf } = await import('../report/sections.js');
   const { countSides, describeIds, describeKey, titleWithKey } = await import('../report/next-steps.js');
   const { splitByGeneration } = await import('../report/gate.js');
@@ -147,7 +147,9 @@ async function describeReasons(rows: readonly RemapRow[], counts: readonly RowTa
       const cells = (rowsByKey.get(key) ?? []).map((row) => [
         row.v3_svc_id === null ? null : String(row.v3_svc_id),
         row.v4_svc_id === null ? null : String(row.v4_svc_id),
-        row.v3_company_id === null ? `V4 ${row.v4_company_id}` : String(row.v3_company_id),
+        row.v3_company_id === null
+          ? `V4 ${row.v4_company_id}`
+          : `${row.v3_company_id}${namesRegion ? ` in ${row.region}` : ''}`,
         nameOfPath(row),
         cutText(row.platform_id ?? '–', MAX_CHARS),
       ]);

@@ -1,4 +1,6 @@
+import { decodeBody } from '../api/body.js';
 import { describeCompanies } from '../api/company-list.js';
+import { isMembers, openEnvelope, parseJson } from '../api/pages.js';
 import type { Endpoint } from '../config/config.js';
 import type { ListPage } from '../domain.js';
 import { isNotFound, SvcError } from '../errors.js';
@@ -167,6 +169,30 @@ function longestOf(lists: readonly SampledList[]): (SampledList & { readonly pag
     .filter(({ page }) => sizeOf(page) > 0)
     .sort((a, b) => sizeOf(b.page) - sizeOf(a.page));
   return longest ?? null;
+}
+
+/** Objects with ids of their own in fields that are not configured as children: these ids are in no row of a remap. */
+export function* checkChildren({ config, lists }: RemoteFacts): Generator<Finding> {
+  const idField = `${config.fieldPrefix}id`;
+  const byModel = new Map<string, Set<string>>();
+  for (const { stream, pair, answer } of lists) {
+    if (stream.generation !== 'v3' || answer instanceof SvcError) continue;
+    const { list } = openEnvelope(parseJson(decodeBody(answer.body, answer.encoding)), 'v3');
+    for (const [field, value] of list.filter(isMembers).flatMap((record) => Object.entries(record))) {
+      const hasIds = Array.isArray(value) && value.some((item) => isMembers(item) && item[idField] != null);
+      if (!hasIds || pair.children.includes(field)) continue;
+      byModel.set(pair.v3, (byModel.get(pair.v3) ?? new Set()).add(field));
+    }
+  }
+  for (const [model, fields] of byModel) {
+    const names = [...fields].map((field) => JSON.stringify(escapeUnseen(field))).join(', ');
+    const text = `Objects in ${names} of ${model} have a ${idField}. It is in no row of the remap.`;
+    yield warning(
+      'children_not_read',
+      text,
+      `If you store these ids, add ${names} to "children" of ${model}.`,
+    );
+  }
 }
 
 export async function* checkDeleted(facts: RemoteFacts): AsyncGenerator<Finding> {

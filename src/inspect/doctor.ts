@@ -10,7 +10,14 @@ import { assertSameExport } from '../store/fingerprint.js';
 import { closeDatabase, guardDatabase, openDatabase, openEmptyDatabase } from '../store/open.js';
 import { countOf, formatBytes } from '../text/numbers.js';
 import { checkNames } from './doctor-names.js';
-import { checkClocks, checkCompanies, checkDeleted, checkHosts, checkPages } from './doctor-remote.js';
+import {
+  checkChildren,
+  checkClocks,
+  checkCompanies,
+  checkDeleted,
+  checkHosts,
+  checkPages,
+} from './doctor-remote.js';
 import { buildDiagnosis, type Diagnosis, type Finding, failure, ok, problem, warning } from './finding.js';
 import { sampleLists } from './sample-lists.js';
 
@@ -32,6 +39,7 @@ const REMOTE_CHECKS = [
   ['V4 companies', checkCompanies],
   ['V4 models', checkNames],
   ['page size', checkPages],
+  ['line items', checkChildren],
   ['deleted records', checkDeleted],
   ['clock', checkClocks],
 ] as const;

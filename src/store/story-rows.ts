@@ -33,7 +33,7 @@ export function readStoryRows(db: Db, question: StoryQuestion, limit: number): S
         and (@path is null or e.path = @path)
         and (@region is null or e.region = @region or (e.region is null and e.v4_svc_id = @id))
         and (@companyId is null or e.v3_company_id = @companyId or e.v4_company_id = @companyId)
-      order by e.id limit @limit`)
+      order by e.v3_svc_id is not @id, e.path <> '', e.id limit @limit`)
     .all({ ...question, limit });
 }
 

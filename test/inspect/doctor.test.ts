@@ -125,6 +125,18 @@ describe('doctor', () => {
     ],
     ['no record in V3', 0, 'v3_empty', (r) => (isV3List(r) ? pageOf(r.path, []) : undefined)],
     [
+      'line items with ids that no setting names',
+      0,
+      'children_not_read',
+      (r) =>
+        isV3List(r)
+          ? pageOf(
+              r.path,
+              recordsOf(3).map((record) => ({ ...record, line_items: [{ svc_id: 9, platform_id: 'x' }] })),
+            )
+          : undefined,
+    ],
+    [
       'a V3 model that is absent',
       0,
       'v3_model_absent',
