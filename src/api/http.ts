@@ -126,8 +126,8 @@ async function readBody(
   maxBytes: number,
 ): Promise<AnswerBody> {
   const sent = await body.bytes();
-  // A body with another encoding, which was not requested, is not valid UTF-8 or JSON.
-  if (!/^\s*(?:x-)?gzip\s*$/i.test(encoding ?? '')) return { decoded: sent, gzip: null };
+  // An encoding that was not requested fails as damaged gzip.
+  if (/^\s*(?:identity\s*)?$/i.test(encoding ?? '')) return { decoded: sent, gzip: null };
   return {
     decoded: await decompress(sent, { maxOutputLength: maxBytes, chunkSize: CHUNK_BYTES }),
     gzip: sent,
@@ -139,7 +139,8 @@ function failureOf(error: unknown, maxBytes: number): AttemptOutcome {
   if (code === null) throw error;
   const failed = (failure: 'broken_body' | 'body_too_large' | 'tls' | 'network', detail: string) =>
     ({ kind: 'failure', failure, detail }) as const;
-  if (/^Z_/.test(code)) return failed('broken_body', 'the gzip data is cut off or damaged');
+  if (/^Z_/.test(code))
+    return failed('broken_body', 'its gzip data is cut off, damaged or of another encoding');
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE' || code === 'ERR_BUFFER_TOO_LARGE')
     return failed('body_too_large', `more than ${maxBytes} bytes`);
   return failed(isTlsFailure(code) ? 'tls' : 'network', code);

@@ -97,6 +97,13 @@ describe('a whole answer', () => {
     }
   });
 
+  it.each(['br', 'deflate', 'gzip, br', 'x'])('in the encoding %s is refused', async (encoding) => {
+    const { api, time } = await serve((socket) =>
+      socket.write(answer(V3_PAGE, [`Content-Encoding: ${encoding}`])),
+    );
+    expect(await failureOf(time.run(api.fetchPage(v3Request())))).toMatchObject({ code: 'bad_response' });
+  });
+
   it('comes over kept connections', async () => {
     const { server, api, time } = await serve((socket) => socket.write(answer(V3_PAGE)));
     for (let round = 0; round < 20; round++) await time.run(api.fetchPage(v3Request()));
