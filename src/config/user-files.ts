@@ -36,7 +36,8 @@ interface AnswerFormat<Row> {
 export function parseCompanies(text: string, regions: readonly string[]): ParsedCsv<NamedCompanyPair> {
   return parseAnswers(text, {
     header: COMPANIES_HEADER,
-    parseRow: ([region = '', v3 = '', v4 = '', ...more], line) => {
+    parseRow: ([region = '', v3 = '', v4, ...more], line) => {
+      if (v4 === undefined) return 'has fewer than three values; an empty third one means "not in V4"';
       if (more.some((cell) => cell !== '')) return 'has more than three values';
       if (!regions.includes(region)) return unknownName('region', region, regions);
       const v3CompanyId = parseId(v3);

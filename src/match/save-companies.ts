@@ -32,7 +32,7 @@ export function assertNamedExist(db: Db, named: readonly NamedCompanyPair[], { v
   }
 }
 
-/** Warns about lines that part a company from one with which it has more agreeing keys. */
+/** Warns about lines of unknown V3 companies, and that part a company from one with which it has more agreeing keys. */
 export function warnAboutNamed(
   named: readonly NamedCompanyPair[],
   { v3, v4 }: Companies,
@@ -49,6 +49,10 @@ export function warnAboutNamed(
   for (const { line, region, v3CompanyId, v4CompanyId } of named) {
     const a = v3.find((company) => company.region === region && company.companyId === v3CompanyId);
     const b = v4.find(({ companyId }) => companyId === v4CompanyId);
+    if (a === undefined)
+      warn(
+        `Line ${line} of the companies file names V3 company ${v3CompanyId} of ${region}, which no exported V3 record has.`,
+      );
     if (a === undefined || b === undefined) continue;
     const agreeing = ofV4.get(b.id)?.find((row) => row.v3 === a.id)?.agreeing ?? 0;
     const pairs = `Line ${line} of the companies file pairs V3 company ${v3CompanyId} of ${region} with V4 company ${v4CompanyId} (${agreeing} agreeing keys)`;

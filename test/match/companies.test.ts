@@ -270,7 +270,7 @@ describe('what companies.csv says', () => {
     ]);
   });
 
-  it('warns about a line whose V3 company agrees more with another V4 company', () => {
+  it('warns about a line whose V3 company agrees more with another V4 company, or is unknown', () => {
     const strangers = records(12, 0, 40).map((record) => ({ ...record, facts: `of12${record.id}` }));
     const exported = { v3: records(1, 0, 40), v4: [...records(11, 0, 40), ...strangers] };
     const { db, close } = openExported(CONFIG, exported);
@@ -278,15 +278,18 @@ describe('what companies.csv says', () => {
     buildRemap({
       db,
       config: CONFIG,
-      named: [{ line: 3, region: 'default', v3CompanyId: 1n, v4CompanyId: 12n }],
+      named: [
+        { line: 3, region: 'default', v3CompanyId: 1n, v4CompanyId: 12n },
+        { line: 4, region: 'default', v3CompanyId: 5n, v4CompanyId: null },
+      ],
       clock: { now: () => 0 },
       onProgress: (event) => {
         if (event.kind === 'note') warnings.push(`${event.level} ${event.text.match(/\d+/g)?.join(' ')}`);
       },
     });
     close();
-    // line 3, V3, V3 1, V4, V4 12, 0 keys, V4, V4 11, 40 keys
-    expect(warnings).toEqual(['warning 3 3 1 4 12 0 4 11 40']);
+    // line 3, V3, V3 1, V4, V4 12, 0 keys, V4, V4 11, 40 keys; line 4, V3, V3 5, V3
+    expect(warnings).toEqual(['warning 3 3 1 4 12 0 4 11 40', 'warning 4 3 5 3']);
   });
 });
 
