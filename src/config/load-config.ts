@@ -46,7 +46,9 @@ export function findConfigFile(env: Env, named: string | undefined): string {
 export function parseConfigValue(value: unknown, file: string, nowMs: number, database?: string): Config {
   const { data, error } = configSchema.safeParse(value);
   if (data === undefined) throw configError(file, error.issues);
-  return resolveSettings(data, resolve(file), nowMs, database);
+  const config = resolveSettings(data, resolve(file), nowMs, database);
+  if ((config.backfill.sinceMs ?? nowMs) <= nowMs) return config;
+  throw configError(file, [{ path: ['backfill', 'since'], message: 'is in the future' }]);
 }
 
 async function readConfigFile(file: string): Promise<string> {

@@ -277,6 +277,7 @@ describe('problems', () => {
     ['two windows', { backfill: { days: 1, since: '2026-01-01' } }, 'backfill'],
     ['a day that does not exist', { backfill: { since: '2026-02-30' } }, 'backfill.since'],
     ['a time without zone', { backfill: { since: '2026-02-01T00:00:00' } }, 'backfill.since'],
+    ['a window that begins in the future', { backfill: { since: '2999-02-01T00:00:00Z' } }, 'backfill.since'],
     ['a window that begins now', { backfill: { days: 0 } }, 'backfill.days'],
     ['a limit with more behind it', { limits: { merged: '5%x' } }, 'limits.merged'],
     ['a limit on what is wanted', { limits: { matched: 1 } }, 'limits: Unrecognized key'],
