@@ -123,7 +123,7 @@ describe('init', () => {
     const { parse } = await import('jsonc-parser');
     const { parseConfigValue } = await import('../../src/config/load-config.js');
     const value = parse(readFileSync(join(cwd, 'svc-migrate.config.jsonc'), 'utf8'));
-    const { v3, v4 } = parseConfigValue(value, 'x', 0);
+    const { v3, v4 } = parseConfigValue(value, 'x', Date.now());
     expect(v3.regions.map(({ region, baseUrl }) => [region, baseUrl])).toEqual([
       ['eu', 'https://eu.x/v3'],
       ['us', 'https://us.x/v3'],
@@ -137,8 +137,16 @@ describe('init', () => {
     const { parseConfigValue } = await import('../../src/config/load-config.js');
     const filled = starter.replaceAll('fill-in.invalid', 'x.example');
     const all = filled.replace(/^( *)\/\/ (?=["\]{ ])/gm, '$1');
-    const { file: _, ...written } = parseConfigValue(parse(all, [], { allowTrailingComma: true }), '/x', 0);
-    const { file: __, ...usual } = parseConfigValue(parse(filled, [], { allowTrailingComma: true }), '/x', 0);
+    const { file: _, ...written } = parseConfigValue(
+      parse(all, [], { allowTrailingComma: true }),
+      '/x',
+      Date.now(),
+    );
+    const { file: __, ...usual } = parseConfigValue(
+      parse(filled, [], { allowTrailingComma: true }),
+      '/x',
+      Date.now(),
+    );
     const isSaid = {
       decisions: '/decisions.csv',
       backfill: expect.anything(),
