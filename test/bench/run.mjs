@@ -7,7 +7,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import {
   describeMachine,
@@ -88,9 +88,7 @@ async function compareWith(port) {
   const v4 = `http://127.0.0.1:${port}`;
   const argsOf = (folder) => [folder, `${COMPANIES}`, `${PAGE_SIZE}`, `${v4}/v3`, v4];
   const runJob = (folder) => {
-    const config = writeConfig(folder, v4);
-    const args = [CLI, 'run', '--json', join(folder, 'r.json'), '--config', config, '--quiet'];
-    return measureIn(folder, measure(args, { env: KEYS, codes: [0, 1] }));
+    return measureIn(folder, runCommand(writeConfig(folder, v4), 'run', '--json', join(folder, 'r.json')));
   };
   const runScript = (folder) => measureIn(folder, measure([here('plain-script.mjs'), ...argsOf(folder)]));
   const results = await interleave(rounds, [
@@ -98,8 +96,9 @@ async function compareWith(port) {
     ['plain script', () => inFolder(runScript)],
     ...otherContestants(argsOf),
   ]);
+  const stages = await inFolder((folder) => runStages(writeConfig(folder, v4)));
   print('                           wall s   CPU s  peak MiB  file MB');
-  for (const [name, runs] of results) {
+  for (const [name, runs] of [...results, ...stages]) {
     const cells = ['seconds', 'cpuSeconds', 'peakMiB', 'megabytes'].map((of) => medianOf(runs, of));
     const [wall, cpu, peak, file] = cells.map((cell, at) => cell.toFixed(at < 2 ? 2 : 0));
     print(
@@ -114,6 +113,18 @@ async function compareWith(port) {
     printBar(`${of}, as a share of the script's`, ratio, -bars[of]);
   }
   printBar('peak', Math.max(...own.map(({ peakMiB }) => peakMiB)), -PEAK_MIB, ' MiB');
+}
+
+function runCommand(config, ...command) {
+  return measure([CLI, ...command, '--config', config, '--quiet'], { env: KEYS, codes: [0, 1] });
+}
+
+/** The stages of the job as commands of their own, once, one after the other. */
+async function runStages(config) {
+  const stages = [];
+  for (const stage of ['export', 'remap', 'report'])
+    stages.push([`  ${stage}`, [await measureIn(dirname(config), runCommand(config, stage))]]);
+  return stages;
 }
 
 async function measureIn(folder, running) {
