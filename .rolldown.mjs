@@ -1,6 +1,5 @@
 // Bundles the TypeScript sources into dist/. Texts such as schema.sql and the pages of `help` become part of the program.
 import { readFileSync } from 'node:fs';
-import { dts } from 'rolldown-plugin-dts';
 
 const { dependencies, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
 /** Loaded by most commands: bundled, they take half the time to load. */
@@ -38,18 +37,10 @@ const program = {
   },
 };
 
-const library = {
+const schemas = {
   ...shared,
-  input: { index: 'src/index.ts', 'write-schemas': 'src/write-schemas.ts' },
-  output: { dir, chunkFileNames: 'library-[name].js' },
+  input: { 'write-schemas': 'src/write-schemas.ts' },
+  output: { dir, chunkFileNames: 'schemas-[name].js' },
 };
 
-/** Types of the library. Builds for tests do without. */
-const types = {
-  input: { index: 'src/index.ts' },
-  external: (id) => !id.startsWith('.') && !id.startsWith('/'),
-  plugins: [dts({ emitDtsOnly: true })],
-  output: { dir: `${dir}/types` },
-};
-
-export default process.env.SVC_DIST === undefined ? [program, library, types] : [program, library];
+export default [program, schemas];

@@ -5,7 +5,6 @@ import database from './database.md';
 import decisions from './decisions.md';
 import exitCodes from './exit-codes.md';
 import guarantees from './guarantees.md';
-import library from './library.md';
 import reasons from './reasons.md';
 import report from './report.md';
 import scan from './scan.md';
@@ -40,7 +39,6 @@ export const TOPICS: readonly Topic[] = [
     summary: 'DuckDB, ClickHouse, Spark, BigQuery, Snowflake, pandas, polars',
     page: warehouses,
   },
-  { name: 'library', summary: 'look ids up from a Node.js program', page: library },
   {
     name: 'guarantees',
     summary: 'what is promised and tested, and what no report can prove',

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { openRemap, SvcError } from '../../src/index.js';
 import { must } from '../../src/text/at.js';
 import { readCells, readRemapRows } from '../contract.js';
 import { openProject } from '../support/project.js';
@@ -202,26 +201,5 @@ describe('dump', () => {
 
   it('names the formats for others', async () => {
     expect((await run('dump', '--format', 'sql')).code).toBe(2);
-  });
-});
-
-describe('openRemap', () => {
-  it('answers as lookup does', () => {
-    const remap = openRemap(join(cwd, 'svc-migrate.db'));
-    const where = { region: String(pair.region) };
-    expect(remap.v4Id(MODEL, BigInt(must(pair.v3_svc_id)), where)).toBe(pair.v4_svc_id);
-    expect(remap.find(MODEL, '123456789')).toMatchObject({ v4Id: null, status: 'unknown', stale: false });
-    const codeOf = (work: () => unknown) => {
-      try {
-        return work();
-      } catch (error) {
-        return error instanceof SvcError ? error.code : (error as Error).name;
-      }
-    };
-    expect(codeOf(() => remap.find('accounting/nothing', 1))).toBe('usage');
-    expect(codeOf(() => remap.find(MODEL, 2 ** 60))).toBe('TypeError');
-    expect(codeOf(() => remap.find(MODEL, '1x'))).toBe('RangeError');
-    remap.close();
-    expect(codeOf(() => openRemap(join(cwd, 'none.db')))).toBe('bad_input');
   });
 });
