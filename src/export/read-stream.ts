@@ -52,7 +52,7 @@ export async function readStream(
       const records = countObjects(result);
       onProgress({ kind: 'page', stream: streamKeyOf(row), records, totalCount });
     }
-    if (step.note !== undefined) onProgress({ kind: 'note', level: 'info', text: step.note });
+    if (step.note !== undefined) onProgress({ kind: 'note', level: 'warning', text: step.note });
     row = step.row;
     error = step.failure === undefined ? null : buildFailure(row, step.failure, result);
   }

@@ -2,10 +2,11 @@ import { EXPIRED_STATUSES, isUnfinished } from '../domain.js';
 import type { ErrorCode } from '../errors.js';
 import type { Discard } from '../store/records.js';
 import type { StreamRow } from '../store/streams.js';
+import { formatTime } from '../text/numbers.js';
 
 /**
  * How long before the start of a walk the sweeps after it begin, ms. Null, for V4: no sweeps, and the stored records of a
- * list that now answers 404 are dropped; V3's are kept, because V3 is being shut down.
+ * list that now answers 404 are dropped. V3's are kept, because V3 is being shut down.
  */
 export type SweepOverlap = number | null;
 
@@ -69,7 +70,7 @@ export function nextStep(row: StreamRow, outcome: PageOutcome | ErrorOutcome, ov
 export function beginReading(row: StreamRow, restart: boolean, overlap: SweepOverlap, nowMs: number): Step {
   const isUntouched = row.startedAt === null;
   if (isUntouched) return { row: { ...row, startedAt: isoOf(nowMs) }, discard: [] };
-  if (restart || row.state === 'absent') return startReading(row, nowMs);
+  if (restart || (row.state === 'absent' && row.pages === 0)) return startReading(row, nowMs);
   if (isUnfinished(row)) return resume(row);
   if (overlap === null) return startReading(row, nowMs);
   return startSweep({ ...row, ...RUNNING, phase: 'top_up', finishedAt: null, rounds: 0 }, overlap);
@@ -223,12 +224,24 @@ function afterError(row: StreamRow, error: ErrorOutcome, overlap: SweepOverlap):
   const isExpired =
     error.code === 'http_status' && row.cursor !== null && EXPIRED_STATUSES.includes(error.status);
   if (isExpired) return afterExpiry(row, error);
-  if (error.status === 404 && isAbsence(row, error, overlap)) {
-    const readAt = isoOf(error.askedMs);
-    return end({ ...row, state: 'absent', endReason: 'not_found', readAt }, error.nowMs);
-  }
-  const isGone = error.status === 404 && error.holdsRecords && overlap !== null;
-  return fail(row, error.code, error.sentence, isGone ? { hint: KEEP_V3 } : {});
+  if (error.status !== 404) return fail(row, error.code, error.sentence);
+  if (isAbsence(row, overlap)) return endAbsent(row, error, overlap);
+  const hint = `Ask the operator to keep this list until the cutover. If V3 has given it up, \`svc-migrate export v3 --restart --model ${row.model}\` counts it as absent; the records that were read are kept.`;
+  return fail(row, error.code, error.sentence, overlap === null ? {} : { hint });
+}
+
+/** V3's records are as old as their reading, and so is the list that holds them. */
+function endAbsent(
+  row: StreamRow,
+  { askedMs, nowMs, holdsRecords }: ErrorOutcome,
+  overlap: SweepOverlap,
+): Step {
+  const keeps = holdsRecords && overlap !== null;
+  const readAt = (keeps ? row.readAt : null) ?? isoOf(askedMs);
+  const ended = end({ ...row, state: 'absent', endReason: 'not_found', readAt }, nowMs);
+  if (!keeps) return ended;
+  const note = `V3 no longer has ${row.model} (404): it counts as absent, and its records are kept as they were read on ${formatTime(readAt)}.`;
+  return { ...ended, discard: ['cursors'], note };
 }
 
 /** Drops the cursor, and walks the list anew if this walk saw more than the one before. */
@@ -241,14 +254,10 @@ function afterExpiry(row: StreamRow, error: ErrorOutcome): Step {
   return fail(row, 'cursor_expired', sentence);
 }
 
-/** A list cannot be absent if it answered in this reading, or if its stored records must be kept. */
-function isAbsence(row: StreamRow, error: ErrorOutcome, overlap: SweepOverlap): boolean {
-  const isFirstPage = row.phase === 'walk' && row.walk === row.readingWalk && row.cursor === null;
-  return isFirstPage && (overlap === null || !error.holdsRecords);
+/** A list that answered in this reading is not absent, unless V3 showed it in full before. */
+function isAbsence({ phase, walk, readingWalk, readAt }: StreamRow, overlap: SweepOverlap): boolean {
+  return (phase === 'walk' && walk === readingWalk) || (overlap !== null && readAt !== null);
 }
-
-const KEEP_V3 =
-  'V3 showed records there before, and they are kept: ask the operator to keep this list until the cutover. Meanwhile --model judges the other models, and --allow-incomplete lets lookup, dump and apply use what was read.';
 
 function fail(row: StreamRow, code: ErrorCode, sentence: string, more: { hint?: string } = {}): Step {
   const failure = { code, sentence, ...more };

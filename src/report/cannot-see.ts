@@ -40,7 +40,7 @@ function whatReadingMissed({ v4 }: Config, { lists, exported, times }: JudgedRem
       `The service counts more records than it shows (${nameFirst(short)}): what it did not show is not checked.`,
     absent_in_v3:
       absent.length > 0 &&
-      `V3 answered 404 for ${nameFirst(absent)}: ids you may hold of it are not checked.`,
+      `V3 answered 404 for ${nameFirst(absent)}: ids of it that were not read before are not checked.`,
     rejected_objects:
       exported.some(({ rejected }) => rejected > 0) &&
       'Rejected objects have no readable id or company: no row of the remap stands for them.',

@@ -116,7 +116,7 @@ function warningsOf({ windows, lists, evidence }: Report): string[] {
         ]),
     ...(models.length === 0
       ? []
-      : [`V3 answered 404 for ${listFirst(models)}: V3 ids of these models are not checked.`]),
+      : [`V3 answered 404 for ${listFirst(models)}: V3 ids that were not read before are not checked.`]),
     ...(evidence.remap?.stale ? [`The remap is out of date: ${evidence.remap.changed.join('; ')}.`] : []),
   ];
 }

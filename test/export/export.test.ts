@@ -136,21 +136,40 @@ describe('export of V3', () => {
     expect((await b.run(service)).streams).toMatchObject([{}, { state: 'complete', uniqueRecords: 2 }]);
   });
 
-  it('keeps the records of a V3 list that is gone, and says what to do', async () => {
+  it('takes a V3 list that is gone as absent, and keeps its records', async () => {
     const b = bench(config({ models: [pair('a/x'), pair('b/x')] }));
     const service = createFakeService({ 'v3 eu a/x all': records(2), 'v3 eu b/x all': records(2) });
-    await b.run(service);
+    const [, before] = (await b.run(service)).streams;
     service.lists.delete('v3 eu b/x all');
-    for (const options of [{}, { restart: true }]) {
+    for (const options of [{}, {}, { restart: true }]) {
       const { error, streams } = await b.run(service, 'v3', options);
+      expect(error).toBeNull();
+      expect(streams[1]).toMatchObject({ state: 'absent', endReason: 'not_found', readAt: before?.readAt });
+    }
+    expect(b.look(storedIds)).toHaveLength(4);
+    expect(b.events).toContainEqual(
+      expect.objectContaining({ kind: 'note', level: 'warning', text: expect.stringContaining('b/x') }),
+    );
+  });
+
+  it('takes a V3 list that is gone before its end as absent only on a restart, as its hint says', async () => {
+    const b = bench(config({ models: [pair('a/x'), pair('b/x')] }));
+    const service = createFakeService({ 'v3 eu a/x all': records(2), 'v3 eu b/x all': records(9) });
+    service.onCall = ({ request: { stream, cursor } }) => {
+      if (stream.model === 'b/x' && cursor !== null) service.lists.delete('v3 eu b/x all');
+    };
+    for (let run = 0; run < 2; run++) {
+      const { error, streams } = await b.run(service);
       expect(streams[1]).toMatchObject({ state: 'failed', endReason: 'http_status' });
-      expect(error?.hint).toMatch(/operator.*--model.*--allow-incomplete/);
+      expect(error?.hint).toMatch(/operator.*--restart --model b\/x/);
       const stored = b.look((db) =>
         db.prepare("select error ->> 'hint' as hint from stream where error is not null").all(),
       );
       expect(stored).toEqual([{ hint: error?.hint }]);
     }
-    expect(b.look(storedIds)).toHaveLength(4);
+    const { error, streams } = await b.run(service, 'v3', { restart: true, models: ['b/x'] });
+    expect([error, streams[1]?.state]).toEqual([null, 'absent']);
+    expect(b.look(storedIds)).toHaveLength(5);
   });
 
   it('counts as another export where only the state of a list changes', async () => {
@@ -173,7 +192,8 @@ describe('export of V3', () => {
     const b = bench();
     await b.run(createFakeService({ [V3_LIST]: records(10) }));
     const summary = await b.run(createFakeService(), 'v3', { restart: true });
-    expect(summary).toMatchObject({ error: { exitCode: 4 }, streams: [{ state: 'failed' }] });
+    expect(summary).toMatchObject({ error: { exitCode: 2 }, streams: [{ state: 'absent' }] });
+    expect(summary.error?.hint).toContain('kept');
     expect(b.look(storedIds)).toHaveLength(10);
   });
 

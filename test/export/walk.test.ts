@@ -11,6 +11,7 @@ const SWEEP: Partial<StreamRow> = {
   since: new Date(500).toISOString(),
 };
 const COUNTED_3: Partial<StreamRow> = { totalCountFirst: 3, totalCountLast: 3 };
+const READ_AT = new Date(400).toISOString();
 const EMPTY: Partial<PageOutcome> = { objects: 0 };
 
 describe('what follows a page', () => {
@@ -204,36 +205,64 @@ describe('what follows an error', () => {
     ],
     ['a 400 on the first page', 'V3', first, { status: 400 }, 'failed http_status'],
     ['a 404 on the first page: absent', 'V3', first, { status: 404 }, 'absent not_found'],
+    ['the same in V4', 'V4', first, { status: 404 }, 'absent not_found'],
     [
-      'the same with records in V3: failed',
+      'a 404 on the first page of a second walk in V3',
       'V3',
-      first,
-      { status: 404, holdsRecords: true },
+      { ...first, walk: 2 },
+      { status: 404 },
       'failed http_status',
     ],
     [
-      'the same with records in V4: absent',
-      'V4',
-      first,
-      { status: 404, holdsRecords: true },
+      'the same of a list that was read before',
+      'V3',
+      { ...first, walk: 2, readAt: READ_AT },
+      { status: 404 },
       'absent not_found',
     ],
     [
-      'a 404 on the first page of a second walk',
+      'the same in V4, which is never kept',
       'V4',
-      { ...first, walk: 2 },
+      { ...first, walk: 2, readAt: READ_AT },
       { status: 404 },
       'failed http_status',
     ],
     [
       'a 404 on the first page of a sweep',
       'V3',
-      { ...SWEEP, cursor: null },
+      { ...SWEEP, cursor: null, readAt: READ_AT },
       { status: 404 },
-      'failed http_status',
+      'absent not_found',
     ],
   ])('%s', (_, rules, before, outcome, after) => {
     expect(gist(nextStep(row(before), error(outcome), rules === 'V3' ? V3 : V4))).toBe(after);
+  });
+});
+
+describe('a list that answers 404', () => {
+  const missing = error({ status: 404, holdsRecords: true });
+
+  it('keeps its records in V3, as old as their reading, and says so', () => {
+    const step = nextStep(row({ cursor: null, readAt: READ_AT }), missing, V3);
+    expect(step).toMatchObject({ row: { readAt: READ_AT }, discard: ['cursors'] });
+    expect(step.note).toMatch(/accounting\/invoices.*1970-01-01/);
+  });
+
+  it('is as recent as its answer where it holds no record', () => {
+    const before = row({ cursor: null, readAt: READ_AT });
+    const step = nextStep(before, error({ status: 404 }), V3);
+    expect([step.row.readAt, step.note]).toEqual([new Date(NOW - 5).toISOString(), undefined]);
+  });
+
+  it('drops its records in V4', () => {
+    const step = nextStep(row({ cursor: null, readAt: READ_AT }), missing, V4);
+    expect(step.row.readAt).toBe(new Date(NOW - 5).toISOString());
+    expect(step.discard).toEqual(['cursors', 'unseen']);
+  });
+
+  it('says how to go on where only a part of it was read', () => {
+    const { failure } = nextStep(row({ cursor: null, walk: 2 }), missing, V3);
+    expect(failure?.hint).toContain('export v3 --restart --model accounting/invoices');
   });
 });
 
@@ -264,9 +293,16 @@ describe('what an export begins with', () => {
     [
       'an absent list',
       'V3',
-      { ...done, state: 'absent', endReason: 'not_found' },
+      { ...done, state: 'absent', endReason: 'not_found', pages: 0 },
       false,
       'running walk 2/2 at null',
+    ],
+    [
+      'an absent list of V3 that was read before: a sweep, which keeps its rejected objects',
+      'V3',
+      { ...done, state: 'absent', endReason: 'not_found' },
+      false,
+      'running top_up 2/1 at null since 500',
     ],
   ])('%s', (_, rules, before, restart, after) => {
     expect(gist(beginReading(row(before), restart, rules === 'V3' ? V3 : V4, NOW))).toBe(after);
