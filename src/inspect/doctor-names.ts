@@ -11,6 +11,7 @@ export async function* checkNames(facts: RemoteFacts): AsyncGenerator<Finding> {
     facts.lists.filter(({ pair, stream }) => stream.generation === generation && pair.v3 === v3);
   const isAbsent = (pair: ModelPair, generation: Generation) =>
     listsOf(pair, generation).every(({ answer }) => isNotFound(answer));
+  const isInV3 = (pair: ModelPair) => listsOf(pair, 'v3').some(({ answer }) => !(answer instanceof SvcError));
   const inV4 = models.filter(({ v4 }) => v4 !== null);
   const [first] = inV4.flatMap((pair) => listsOf(pair, 'v4'));
   if (first === undefined) return;
@@ -27,8 +28,9 @@ export async function* checkNames(facts: RemoteFacts): AsyncGenerator<Finding> {
   for (const pair of inV4.filter((missing) => isAbsent(missing, 'v4'))) {
     const names = await findNearNames(facts, pair, listsOf(pair, 'v4'));
     nearNames.set(pair.v3, names);
-    if (names.length === 0 && isAbsent(pair, 'v3')) unused.push(pair);
-    else yield describeMissing(pair, names);
+    // Other errors of V3 are reported; they do not show whether it has the model.
+    if (names.length > 0 || isInV3(pair)) yield describeMissing(pair, names);
+    else if (isAbsent(pair, 'v3')) unused.push(pair);
   }
   const used = models.filter((pair) => !unused.includes(pair));
   const value = proposeNames(used, nearNames);

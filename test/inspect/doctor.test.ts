@@ -249,6 +249,25 @@ describe('doctor', () => {
     expect(corrections[0].value).toHaveLength(2);
   });
 
+  it('shows the one cause where a region refuses the key, and concludes nothing from its lists', async () => {
+    const models = [...MODELS, { v3: 'crm/stages' }];
+    const regions = { eu: `${service.origin}/v3`, us: `${service.origin}/us` };
+    const settings = {
+      models,
+      v3: {
+        regions: Object.fromEntries(Object.entries(regions).map(([name, baseUrl]) => [name, { baseUrl }])),
+      },
+    };
+    const refuses: Behaviour = ({ path }) =>
+      path.startsWith('/us/') ? { status: 401, body: {} } : undefined;
+    const { exit, codes, corrections } = await diagnose(refuses, settings);
+    expect([exit, codes.filter((code) => ['auth', 'model_unknown'].includes(code))]).toEqual([3, ['auth']]);
+    expect(corrections).toEqual([]);
+    const isShownThere: Behaviour = (r) =>
+      refuses(r) ?? (r.path === '/v3/crm/stages' ? pageOf(r.path, recordsOf(3)) : undefined);
+    expect((await diagnose(isShownThere, settings)).codes).toContain('model_unknown');
+  });
+
   it.each([
     [499, 2, [{ path: ['v4', 'pageSize'], value: 499 }]],
     [500, 0, []],
