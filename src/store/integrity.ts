@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import { MIN_INT64 } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { must } from '../text/at.js';
 import { DAMAGED } from './open.js';
 import { type Db, Sqlite } from './sqlite.js';
 
@@ -56,15 +58,15 @@ const ROWS_PER_BLOCK = 4096;
 /** The SHA-256 over the rows of the remap in their order, and over the tables that describe them. */
 export function digestRemap(db: Db, throwIfStopped: () => void = () => {}): string {
   const hash = createHash('sha256');
-  const last = db.prepare<[], bigint>('select ifnull(max(id), 0) from remap_row').pluck().get() ?? 0n;
-  const block = db
-    .prepare<[bigint, bigint], string>(`
-      select json_group_array(json_array(id, group_id, parent, platform_id, v3_svc_id, v4_svc_id, evidence))
-      from remap_row where id > ? and id <= ?`)
-    .pluck();
-  for (let from = 0n; from < last; from += BigInt(ROWS_PER_BLOCK)) {
+  const block = db.prepare<[bigint], { rows: string; count: bigint; last: bigint }>(`
+    select json_group_array(json_array(id, group_id, parent, platform_id, v3_svc_id, v4_svc_id, evidence)) as rows,
+      count(*) as count, max(id) as last
+    from (select * from remap_row where id >= ? order by id limit ${ROWS_PER_BLOCK})`);
+  for (let from: bigint | null = MIN_INT64; from !== null; ) {
     throwIfStopped();
-    hash.update(block.get(from, from + BigInt(ROWS_PER_BLOCK)) ?? '');
+    const { rows, count, last } = must(block.get(from), 'block of rows');
+    hash.update(rows);
+    from = count < ROWS_PER_BLOCK ? null : last + 1n;
   }
   hash.update(db.prepare<[], string>(COUNTS).pluck().get() ?? '');
   for (const table of DESCRIPTIONS) {

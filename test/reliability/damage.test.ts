@@ -71,6 +71,8 @@ describe('a remap that was changed since it was built', () => {
     'update remap_row set v3_svc_id = v3_svc_id + 1 where id = (select max(id) from remap_row where v3_svc_id is not null)',
     'delete from remap_row where id = (select max(id) from remap_row)',
     `insert into remap_row select max(id) + 1, group_id, parent, platform_id, v3_svc_id, v4_svc_id, evidence from remap_row`,
+    'insert into remap_row select -1, group_id, null, null, 777, 778, null from remap_row where v4_svc_id is not null and parent is null limit 1',
+    `insert into remap_row select ${2n ** 63n - 1n}, group_id, parent, platform_id, 777, 778, evidence from remap_row limit 1`,
     "update remap_row set platform_id = platform_id || 'x' where id = (select min(id) from remap_row where platform_id is not null)",
     "update remap_group set status = 'matched', reason = null where status = 'unmatched'",
     "update remap_group set reason = 'outside_backfill_window' where reason = 'connection_inert'",
