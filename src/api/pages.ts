@@ -33,7 +33,7 @@ export function parsePage(text: string, format: PageFormat, companyId: number | 
   const { generation } = format;
   const { list, path, next, totalCount } = openEnvelope(parseJson(text), generation);
   let reader = new RecordReader(format, companyId, list);
-  if (reader.isInexact) {
+  if (reader.isInexact || hasFraction(text, reader.idMembers)) {
     const exact = parseJson(quoteIntegers(text, reader.idMembers));
     reader = new RecordReader(format, companyId, openEnvelope(exact, generation).list);
   }
@@ -134,6 +134,11 @@ export function quoteIntegers(text: string, members: readonly string[]): string 
   // In valid JSON, these quotes and the colon belong to a member: quotes inside strings follow a backslash.
   const pattern = new RegExp(`("(?:${members.join('|')})"\\s*:\\s*)(-?\\d[\\d.eE+-]*)`, 'g');
   return text.replace(pattern, (_, before: string, number: string) => `${before}"${NUMBER}${number}"`);
+}
+
+/** Whether a number of these members has a fraction or an exponent: JSON.parse does not tell 5.0 and 5e0 from 5. */
+function hasFraction(text: string, members: readonly string[]): boolean {
+  return new RegExp(`"(?:${members.join('|')})"\\s*:\\s*-?\\d+[.eE]`).test(text);
 }
 
 /** The number that a string of `quoteIntegers` stands for, as written; null for other values. */
