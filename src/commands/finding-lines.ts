@@ -1,8 +1,7 @@
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { readFindings } from '../store/findings.js';
 import { closeDatabase, openDatabase } from '../store/open.js';
-import { type RemapFilter, readRemapRun } from '../store/remap.js';
+import { type RemapFilter, readFindings, readRemapRun } from '../store/remap.js';
 import { renderNdjson } from './dump-formats.js';
 
 /**

@@ -111,7 +111,7 @@ async function listFindings(
   filter: RemapFilter,
   { limit, reason = [] }: FindingsOptions,
 ): Promise<(style: Style) => string> {
-  const { readFirstFindings } = await import('../store/findings.js');
+  const { readFirstFindings } = await import('../store/report-rows.js');
   const { readOutcomes } = await import('../store/report-rows.js');
   const { renderSection } = await import('../report/render-text.js');
   const { wrapText } = await import('../text/wrap.js');

@@ -1,19 +1,18 @@
 import type { Config } from '../config/config.js';
 import type { Clock, ListPage, PageRecord } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { prepareBumpExportSeq } from '../store/meta.js';
 import { guardDatabase, transact } from '../store/open.js';
 import {
   discard,
   prepareRememberCursor,
+  prepareSaveBody,
   prepareSaveCompanies,
   prepareSaveExcluded,
   prepareSaveRecords,
   prepareSaveRejected,
 } from '../store/records.js';
 import type { Db } from '../store/sqlite.js';
-import { prepareSaveBody } from '../store/stored-pages.js';
-import { isCompanyList, prepareSaveStream, type StreamRow } from '../store/streams.js';
+import { isCompanyList, prepareBumpExportSeq, prepareSaveStream, type StreamRow } from '../store/streams.js';
 import { type ErrorOutcome, nextStep, type PageOutcome, type Step, type SweepOverlap } from './walk.js';
 
 /** A page that arrived, or the error of its request. */

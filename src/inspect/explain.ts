@@ -5,9 +5,8 @@ import type { Config } from '../config/config.js';
 import { type Generation, isUnfinished } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { describeOutcome } from '../reasons.js';
-import { toFinding } from '../store/findings.js';
 import { findIncomplete, nameOfList, readStaleness } from '../store/readiness.js';
-import { readRemapRun } from '../store/remap.js';
+import { readRemapRun, toFinding } from '../store/remap.js';
 import type { Db } from '../store/sqlite.js';
 import {
   readCompanyPairing,

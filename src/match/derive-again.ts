@@ -2,11 +2,16 @@ import { decodeBody } from '../api/body.js';
 import { pageFormat, parsePage } from '../api/pages.js';
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
-import { lacksPages, listOtherwiseDerived, saveDerivation } from '../store/derivation.js';
+import {
+  iteratePages,
+  lacksPages,
+  listOtherwiseDerived,
+  prepareDeriveAgain,
+  saveDerivation,
+} from '../store/derivation.js';
 import { DAMAGED } from '../store/open.js';
-import { prepareDeriveAgain, prepareSaveRejected } from '../store/records.js';
+import { prepareSaveRejected } from '../store/records.js';
 import type { Db } from '../store/sqlite.js';
-import { iteratePages } from '../store/stored-pages.js';
 import { listStreams } from '../store/streams.js';
 import { must } from '../text/at.js';
 

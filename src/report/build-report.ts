@@ -3,14 +3,14 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { EXIT_BY_OUTCOME } from '../limits.js';
 import { outcomeKey, rankOfKey, type Status } from '../reasons.js';
-import { readFirstFindings, toFinding } from '../store/findings.js';
 import { readStaleness } from '../store/readiness.js';
-import { type RemapRun, readRemapRun, type Scope } from '../store/remap.js';
+import { type RemapRun, readRemapRun, type Scope, toFinding } from '../store/remap.js';
 import {
   type AmbiguousCompany,
   type MonthCount,
   type RowTally,
   readAmbiguousCompanies,
+  readFirstFindings,
   readFullSync,
   readIdleDecisions,
   readLists,

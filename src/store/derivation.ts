@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.js';
-import { dropRecords, numberChildPaths } from './records.js';
+import type { PageRecord } from '../domain.js';
+import { dropRecords, hasTwins, numberChildPaths, prepareSaveChildren } from './records.js';
 import type { Db } from './sqlite.js';
 import type { StreamRow } from './streams.js';
 
@@ -55,4 +56,46 @@ export function noteDerivation(db: Db, config: Config, lists: readonly StreamRow
 
 function listChildFields({ models }: Config): string[] {
   return [...new Set(models.flatMap(({ children }) => children))].sort();
+}
+
+interface StoredPage {
+  readonly id: bigint;
+  readonly streamId: bigint;
+  /** `identity`, `gzip` or `br` */
+  readonly encoding: string;
+  readonly body: Buffer;
+}
+
+/** All stored pages, by id. The database may be written meanwhile. */
+export function* iteratePages(db: Db): Generator<StoredPage> {
+  const next = db.prepare<[bigint], StoredPage>(`
+    select id, stream_id as streamId, encoding, body from page where id > ? order by id limit 1`);
+  let page = next.get(0n);
+  while (page !== undefined) {
+    yield page;
+    page = next.get(page.id);
+  }
+}
+
+/**
+ * Makes the function that replaces the dates and children of a page's records, for another configuration of them. Records
+ * that a later page replaced are left alone.
+ */
+export function prepareDeriveAgain(
+  db: Db,
+): (streamId: bigint, pageId: bigint, records: readonly PageRecord[]) => void {
+  const update = db
+    .prepare<unknown[], bigint>(`
+      update record set latest_ms = ?, latest_is_service = ?, created_ms = ?, child_count = ?, child_twins = ?
+      where stream_id = ? and svc_id = ? and page_id = ? returning id`)
+    .pluck();
+  const children = prepareSaveChildren(db);
+  return (streamId, pageId, records) => {
+    for (const record of records) {
+      const counts = [record.children.length, hasTwins(record.children) ? 1 : 0];
+      const dates = [record.latestMs, record.latestFrom === 'service' ? 1 : 0, record.createdMs];
+      const id = update.get(...dates, ...counts, streamId, record.svcId, pageId);
+      if (id !== undefined) children.replace(id, record.children);
+    }
+  };
 }

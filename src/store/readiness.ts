@@ -3,9 +3,9 @@ import { type Config, digestInputFiles } from '../config/config.js';
 import { GENERATIONS, type Generation, type StreamState, shownState } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { countOf, listFirst } from '../text/numbers.js';
-import { readExportSeq } from './meta.js';
 import { filterParams, readRemapRun, type Scope } from './remap.js';
 import type { Db } from './sqlite.js';
+import { readExportSeq } from './streams.js';
 
 /** Why the data cannot be judged. */
 export const blocker = z.strictObject({

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { PageChild, PageRecord, RejectedObject, V4Company } from '../domain.js';
+import type { ListPage, PageChild, PageRecord, RejectedObject, V4Company } from '../domain.js';
 import { must } from '../text/at.js';
 import type { Db } from './sqlite.js';
 import type { StreamRow } from './streams.js';
@@ -64,7 +64,7 @@ export function prepareSaveRecords(
   };
 }
 
-function hasTwins(children: readonly PageChild[]): boolean {
+export function hasTwins(children: readonly PageChild[]): boolean {
   if (children.length < 2) return false;
   const keys = new Set<string>();
   for (const { path, platformId } of children) {
@@ -101,7 +101,7 @@ interface ChildWriter {
   replace(recordId: bigint, children: readonly PageChild[]): void;
 }
 
-function prepareSaveChildren(db: Db): ChildWriter {
+export function prepareSaveChildren(db: Db): ChildWriter {
   const add = db.prepare(`
     insert into child(record_id, position, path, svc_id, platform_id, unique_id, deleted) values (?, ?, ?, ?, ?, ?, ?)`);
   const drop = db.prepare<[bigint]>('delete from child where record_id = ?');
@@ -125,27 +125,14 @@ function prepareSaveChildren(db: Db): ChildWriter {
   };
 }
 
-/**
- * Makes the function that replaces the dates and children of a page's records, for another configuration of them. Records
- * that a later page replaced are left alone.
- */
-export function prepareDeriveAgain(
+/** Makes the function that stores the body of a page; it returns the page's id. */
+export function prepareSaveBody(
   db: Db,
-): (streamId: bigint, pageId: bigint, records: readonly PageRecord[]) => void {
-  const update = db
-    .prepare<unknown[], bigint>(`
-      update record set latest_ms = ?, latest_is_service = ?, created_ms = ?, child_count = ?, child_twins = ?
-      where stream_id = ? and svc_id = ? and page_id = ? returning id`)
-    .pluck();
-  const children = prepareSaveChildren(db);
-  return (streamId, pageId, records) => {
-    for (const record of records) {
-      const counts = [record.children.length, hasTwins(record.children) ? 1 : 0];
-      const dates = [record.latestMs, record.latestFrom === 'service' ? 1 : 0, record.createdMs];
-      const id = update.get(...dates, ...counts, streamId, record.svcId, pageId);
-      if (id !== undefined) children.replace(id, record.children);
-    }
-  };
+): (streamId: bigint, page: Pick<ListPage, 'body' | 'encoding'>) => bigint {
+  const insert = db.prepare<[bigint, string, Uint8Array]>(
+    'insert into page(stream_id, encoding, body) values (?, ?, ?)',
+  );
+  return (streamId, { body, encoding }) => BigInt(insert.run(streamId, encoding, body).lastInsertRowid);
 }
 
 /** Makes the function that saves a page of V4's list of companies. */
@@ -262,4 +249,11 @@ export function dropStream(db: Db, id: bigint): void {
     db.prepare(`delete from ${table} where stream_id = ?`).run(id);
   }
   db.prepare('delete from stream where id = ?').run(id);
+}
+
+/** Deletes pages that no record refers to any more. Returns their number. */
+export function dropUnusedPages(db: Db): number {
+  return db
+    .prepare('delete from page where id not in (select page_id from record where page_id is not null)')
+    .run().changes;
 }

@@ -1,4 +1,4 @@
-import type { Status } from '../reasons.js';
+import { FINDING_STATUSES, type Status } from '../reasons.js';
 import { must } from '../text/at.js';
 import type { Db } from './sqlite.js';
 
@@ -70,12 +70,35 @@ export const REMAP_COLUMNS = [
 ] as const satisfies readonly (keyof RemapRow)[];
 
 /** The rows that a filter selects, in the remap's order. */
-export function readRemap(db: Db, filter: RemapFilter = {}): IterableIterator<RemapRow> {
-  return db
+export function* readRemap(db: Db, filter: RemapFilter = {}): Generator<RemapRow> {
+  yield* db
     .prepare<[FilterParams], RemapRow>(
       `select ${REMAP_COLUMNS.join(', ')} from remap_entry as g where ${REMAP_FILTER} order by id`,
     )
     .iterate(filterParams(filter));
+}
+
+/** The rows that are not matched. */
+export function readFindings(db: Db, filter: RemapFilter): Iterable<RemapRow> {
+  return readRemap(db, onlyFindings(filter));
+}
+
+/** Leaves out matched rows, unless the filter names statuses. */
+export function onlyFindings(filter: RemapFilter): RemapFilter {
+  return { ...filter, statuses: filter.statuses ?? FINDING_STATUSES };
+}
+
+/** Converts a row of the remap to JSON: ids become strings, the evidence is parsed. */
+export function toFinding({ evidence: text, ...row }: RemapRow) {
+  const evidence: unknown = JSON.parse(text);
+  return {
+    ...row,
+    v3_company_id: row.v3_company_id?.toString() ?? null,
+    v4_company_id: row.v4_company_id?.toString() ?? null,
+    v3_svc_id: row.v3_svc_id?.toString() ?? null,
+    v4_svc_id: row.v4_svc_id?.toString() ?? null,
+    evidence,
+  };
 }
 
 export interface RemapRun {

@@ -3,7 +3,16 @@ import { COMPANY_MATCHES, STALE_REASONS, STREAM_STATES } from '../domain.js';
 import type { Status } from '../reasons.js';
 import { must } from '../text/at.js';
 import { groupBy } from '../text/rows.js';
-import { type FilterParams, filterParams, REMAP_FILTER, type RemapFilter, type Scope } from './remap.js';
+import {
+  type FilterParams,
+  filterParams,
+  onlyFindings,
+  REMAP_COLUMNS,
+  REMAP_FILTER,
+  type RemapFilter,
+  type RemapRow,
+  type Scope,
+} from './remap.js';
 import type { Db } from './sqlite.js';
 
 /** The shapes of rows that the report shows as they are. Ids are texts, so that they keep their digits. */
@@ -74,6 +83,37 @@ export function readOutcomes(db: Db, filter: RemapFilter): RowTally[] {
     order by 1, 2, 3, 4`;
   return readAll(db, sql, filter);
 }
+
+/**
+ * The first `limit` findings of each status and reason, in the order of the remap. Line items that are findings because
+ * their records are count for their reason and are left out if `withParents` is false.
+ */
+export function readFirstFindings(
+  db: Db,
+  filter: RemapFilter,
+  limit: number,
+  withParents: boolean,
+): RemapRow[] {
+  const params = { ...filterParams(onlyFindings(filter)), limit, withParents: withParents ? 1 : 0 };
+  const outcomes = db.prepare<[object], { status: string; bare: string }>(`
+    select distinct g.status, ${BARE_REASON} as bare from remap_group as g
+    where g.reason is not null and (@withParents or g.reason = bare) and ${REMAP_FILTER}`);
+  const first = db.prepare<[object], bigint>(`
+    select id from remap_row
+    where group_id in (
+      select g.id from remap_group as g
+      where g.status = @status and ${BARE_REASON} = @bare and (@withParents or g.reason = @bare) and ${REMAP_FILTER})
+    order by id limit @limit`);
+  const ids = outcomes.all(params).flatMap((outcome) => first.pluck().all({ ...params, ...outcome }));
+  return db
+    .prepare<[string], RemapRow>(
+      `select ${REMAP_COLUMNS.join(', ')} from remap_entry where id in (select value from json_each(?)) order by id`,
+    )
+    .all(`[${ids.join(',')}]`);
+}
+
+/** The reason of a row, or of its parent from which it comes. */
+const BARE_REASON = "iif(g.reason glob 'parent_*', substr(g.reason, 8), g.reason)";
 
 /** Exported objects of a model. */
 export interface ExportedCount {
@@ -238,6 +278,7 @@ export const windowRow = z.strictObject({
   v4CompanyId: nullableId.describe('The company with the most doubtful start, else the earliest.'),
   v4SvcId: nullableId.describe('The V4 record that it was inferred from.'),
   platformId: z.string().nullable(),
+  unexplained: count.describe('V3 ids without an explanation in companies whose start is unknown or doubtful.'),
   nineTenthsSince: time.nullable().describe("Nine in ten of the company's V4 records are from then on."),
 });
 export type WindowRow = z.infer<typeof windowRow>;
@@ -248,18 +289,24 @@ export type WindowRow = z.infer<typeof windowRow>;
  */
 export function readWindows(db: Db, scope: Scope): WindowRow[] {
   const sql = `
-    with history as (
-      select *, nine_tenths_ms - since_ms as gap, source = 'inferred' and nine_tenths_ms - since_ms >= 7 * 86400000
+    with unexplained as (
+      select model, v4_company_id, sum(v3_count) as ids
+      from remap_group
+      where reason in ('unexplained', 'parent_unexplained') and v4_company_id is not null
+      group by 1, 2),
+    history as (
+      select w.*, ids, nine_tenths_ms - since_ms as gap, source = 'inferred' and nine_tenths_ms - since_ms >= 7 * 86400000
         and (nine_tenths_ms - since_ms) * 3 > unixepoch((select max(read_at) from stream)) * 1000 - since_ms as is_doubtful
-      from backfill_window
+      from backfill_window as w left join unexplained using (model, v4_company_id)
       where ${MODEL_SCOPE} and (@companies is null or v4_company_id in (${V4_COMPANIES})))
-    select model, source, inferred, unknown, doubtful, ${isoTime('since_ms')} as since,
+    select model, source, inferred, unknown, doubtful, unexplained, ${isoTime('since_ms')} as since,
       iif(source = 'inferred', cast(v4_company_id as text), null) as v4CompanyId, cast(v4_svc_id as text) as v4SvcId,
       platform_id as platformId, ${isoTime('nine_tenths_ms')} as nineTenthsSince
     from (
       select *, sum(source = 'inferred') over (partition by model) as inferred,
         sum(source = 'unknown') over (partition by model) as unknown,
         ifnull(sum(is_doubtful) over (partition by model), 0) as doubtful,
+        ifnull(sum(iif(is_doubtful or source = 'unknown', ids, 0)) over (partition by model), 0) as unexplained,
         row_number() over (
           partition by model
           order by ifnull(is_doubtful, 0) desc, iif(is_doubtful, -gap, 0), source = 'unknown', since_ms, v4_company_id) as place

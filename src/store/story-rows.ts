@@ -114,3 +114,19 @@ export function countPairs(db: Db): { readonly pairs: number; readonly matched: 
   const { pairs, matched } = must(row, 'count');
   return { pairs: Number(pairs), matched: Number(matched) };
 }
+
+interface V3Company {
+  readonly region: string;
+  readonly v3CompanyId: bigint;
+}
+
+/** The V3 companies by the V4 companies that they are paired with. */
+export function readV3Companies(db: Db): ReadonlyMap<bigint | null, V3Company> {
+  const rows = db
+    .prepare<[], V3Company & { v4CompanyId: bigint }>(
+      `select region, v3_company_id as v3CompanyId, v4_company_id as v4CompanyId
+       from company where v3_company_id is not null and v4_company_id is not null`,
+    )
+    .all();
+  return new Map(rows.map((row) => [row.v4CompanyId, row]));
+}

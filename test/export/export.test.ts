@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SvcError } from '../../src/errors.js';
-import { readExportSeq } from '../../src/store/meta.js';
-import { listStreams } from '../../src/store/streams.js';
+import { listStreams, readExportSeq } from '../../src/store/streams.js';
 import { config, pair } from './config.js';
 import { createFakeService, httpError } from './fake-service.js';
 import {

@@ -7,7 +7,6 @@ import type { Config } from '../../src/config/config.js';
 import { digestInputFiles } from '../../src/config/config.js';
 import { buildRemap } from '../../src/match/build-remap.js';
 import { verifyRemap } from '../../src/store/integrity.js';
-import { writeMeta } from '../../src/store/meta.js';
 import { assertUsableRemap, findIncomplete, findNotReady, readStaleness } from '../../src/store/readiness.js';
 import type { Db } from '../../src/store/sqlite.js';
 import { configOf, INVOICES, modelOf, openExported, remapOf, things } from './exported.js';
@@ -101,7 +100,7 @@ describe('a remap is stale', () => {
     const { db, close } = openExported(CONFIG, EXPORTED);
     expect(codeOf(() => assertUsableRemap(db, CONFIG))).toBe('incomplete');
     build(db, CONFIG);
-    writeMeta(db, 'export_seq', '7');
+    db.exec("insert or replace into meta(name, value) values ('export_seq', '7')");
     expect(findIncomplete(db, CONFIG).map(({ code }) => code)).toEqual(['remap_stale']);
     expect(codeOf(() => assertUsableRemap(db, CONFIG, { allowIncomplete: true }))).toBe('incomplete');
     expect(codeOf(() => assertUsableRemap(db, CONFIG, { allowStale: true }))).toBe('usable');
