@@ -14,7 +14,6 @@ import { joinChildren } from './join-children.js';
 import { joinRecords } from './join-records.js';
 import { createOutcomeNames } from './outcomes.js';
 import { pairCompanies } from './pair-companies.js';
-import { listCompanies, ModelLists, readPlaces } from './places.js';
 import { assertNamedExist, saveCompanies, warnAboutNamed } from './save-companies.js';
 import { createPlaces, createScopes } from './scopes.js';
 import { saveWindows } from './windows.js';
@@ -68,7 +67,7 @@ const STEPS = 11;
 
 const SUM_TABLES = ['v4_day', 'record_count', 'group_count', 'day_count'];
 
-const DROP_TABLES = ['twin', 'place', 'scope', 'o', 'wanted', 'open_pair', ...SUM_TABLES]
+const DROP_TABLES = ['twin', 'side', 'place', 'scope', 'o', 'wanted', 'open_pair', ...SUM_TABLES]
   .map((table) => `drop table if exists temp.${table};`)
   .join('\n');
 
@@ -102,14 +101,11 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   db.exec(EMPTY_TABLES);
   db.exec(DROP_INDEXES);
   createOutcomeNames(db);
-  const lists = new ModelLists(db, config);
   const models = config.models.map(({ v3 }) => v3);
   step('count records', () => countExported(db, models, throwIfStopped));
-  const places = readPlaces(db, lists);
-  const companies = listCompanies(db, config, lists, places);
-  createPlaces(db, places, companies);
+  const companies = createPlaces(db, config);
   step('sort keys', () => db.exec('create index record_key on record(platform_id, stream_id, company_id)'));
-  const pairing = step('pair companies', () => {
+  step('pair companies', () => {
     assertNamedExist(db, named, companies);
     const { fieldPrefix, backfill } = config;
     const facts = new FactReader(db, fieldPrefix, backfill.dateFields, throwIfStopped);
@@ -118,10 +114,9 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
     const pairs = pairCompanies({ ...companies, ...counts, mode, named });
     warnAboutNamed(named, companies, counts, onProgress);
     saveCompanies(db, companies, pairs, counts);
-    return pairs;
   });
   saveWindows(db, models, config.backfill.sinceMs, throwIfStopped);
-  createScopes({ db, config, lists, places, companies, pairing });
+  createScopes(db, config);
   step('join records', () => joinRecords(db, throwIfStopped));
   const verdicts: Verdicts = new Map();
   const valid = splitExpired(decisions, clock.now(), verdicts);

@@ -5,7 +5,7 @@ import type { Db } from '../store/sqlite.js';
 import { append } from '../text/rows.js';
 import type { CompanyCounts } from './company-evidence.js';
 import type { CompanyEvidence, Pairing } from './pair-companies.js';
-import type { Companies } from './places.js';
+import type { Companies } from './scopes.js';
 
 /**
  * Refuses pairs with V4 companies that V4 does not list.
@@ -84,6 +84,7 @@ export function saveCompanies(db: Db, companies: Companies, pairing: Pairing, co
   const insert = db.prepare(`
     insert into company(region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys, v3_keys, v4_keys, note)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+  const place = db.prepare('update temp.place set pair = ? where generation = ? and company = ?');
   const evidence = { v3: new Map<number, CompanyEvidence[]>(), v4: new Map<number, CompanyEvidence[]>() };
   for (const row of counts.evidence) {
     append(evidence.v3, row.v3, row);
@@ -103,7 +104,11 @@ export function saveCompanies(db: Db, companies: Companies, pairing: Pairing, co
     const counted = [chosen?.shared ?? 0, chosen?.agreeing ?? 0, keys.v3.get(id) ?? 0];
     const v4Id = twin === null ? null : (v4[twin]?.companyId ?? null);
     const v4Keys = twin === null ? 0 : (keys.v4.get(twin) ?? 0);
-    insert.run(region, companyId, v4Id, matchedBy, ...counted, v4Keys, JSON.stringify(note));
+    const { lastInsertRowid: pair } = insert.run(
+      ...[region, companyId, v4Id, matchedBy, ...counted, v4Keys, JSON.stringify(note)],
+    );
+    place.run(pair, 3, id);
+    if (twin !== null) place.run(pair, 4, twin);
   }
   for (const { id, companyId } of v4) {
     const { v3: twin, matchedBy } = pairing.v4.get(id) ?? UNPAIRED_V4;
@@ -116,7 +121,10 @@ export function saveCompanies(db: Db, companies: Companies, pairing: Pairing, co
       ...heldByV4(companies, pairing.v3.get(row.v3)?.v4),
     }));
     const counted = [rows[0]?.shared ?? 0, rows[0]?.agreeing ?? 0, 0, keys.v4.get(id) ?? 0];
-    insert.run(null, null, companyId, matchedBy, ...counted, JSON.stringify(note));
+    const { lastInsertRowid: pair } = insert.run(
+      ...[null, null, companyId, matchedBy, ...counted, JSON.stringify(note)],
+    );
+    place.run(pair, 4, id);
   }
 }
 

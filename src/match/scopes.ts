@@ -1,166 +1,158 @@
 import type { Config } from '../config/config.js';
+import { listOpenLists } from '../store/readiness.js';
 import type { Db } from '../store/sqlite.js';
-import { compare } from '../text/rows.js';
-import { numberOf, type OutcomeName } from './outcomes.js';
-import type { Pairing } from './pair-companies.js';
-import { type Companies, type Company, isReadInFull, type ModelLists, type Place } from './places.js';
+import type { CompanySide } from './pair-companies.js';
 
-const SCHEMA = `
+const CREATE_TABLES = `
+  drop table if exists temp.side;
   drop table if exists temp.place;
   drop table if exists temp.scope;
+  -- the companies of each generation, numbered from 0
+  create temp table side(
+    generation integer not null, region text not null, company_id integer not null, id integer not null,
+    scope_full integer not null, -- 1: every list that could hold its counterpart was read in full
+    primary key (generation, region, company_id)) strict, without rowid;
   -- the records of one company in one list
   create temp table place(
     id integer primary key, stream_id integer not null, company_id integer not null, generation integer not null,
-    model text not null, company integer not null, -- its place among the companies of its generation
+    model text not null, company integer not null, -- side.id
     read_in_full integer not null,
+    pair integer, -- rowid of its row of company
     scope_id integer, joined integer, -- 1: by key
     unique (stream_id, company_id)) strict;
   create index temp.place_company on place(generation, company, model);
   -- a model of a company pair, or of a company without a pair
   create temp table scope(
-    id integer primary key, model text not null, region text, v3_company_id integer, v4_company_id integer,
+    id integer primary key, model text not null, pair integer not null,
+    region text, v3_company_id integer, v4_company_id integer,
     provisional integer not null, -- 1: a list of the pair was not read in full
     v3_known integer not null, -- 1: V3 lacks what is not there
     v4_known integer not null,
     inert integer not null, -- 1: the V4 company holds no record
     window_ms integer, window_source text, v3_read_until_ms integer,
     -- outcomes that the companies or the model decide
-    v3_live integer, v3_deleted integer, v4_live integer) strict;`;
+    v3_live integer, v3_deleted integer, v4_live integer,
+    unique (model, pair)) strict;`;
 
-export function createPlaces(db: Db, places: readonly Place[], { v3, v4 }: Companies): void {
-  db.exec(SCHEMA);
-  const companies = new Map<string, number>([
-    ...v3.map((company) => [`v3 ${company.companyId} ${company.region}`, company.id] as const),
-    ...v4.map((company) => [`v4 ${company.companyId} `, company.id] as const),
-  ]);
-  const insert = db.prepare(`
-    insert into temp.place(stream_id, company_id, generation, model, company, read_in_full) values (?, ?, ?, ?, ?, ?)`);
-  const sorted = [...places].sort(
-    (a, b) =>
-      compare(a.list.generation, b.list.generation) ||
-      compare(a.list.model, b.list.model) ||
-      compare(a.list.region, b.list.region) ||
-      compare(a.companyId, b.companyId) ||
-      compare(a.list.id, b.list.id),
-  );
-  for (const { list, companyId } of sorted) {
-    const { id, generation, model, region } = list;
-    const company = companies.get(`${generation} ${companyId} ${region}`);
-    insert.run(id, companyId, generation === 'v3' ? 3 : 4, model, company, isReadInFull(list) ? 1 : 0);
-  }
+const ADD_SIDES = `
+  insert into temp.side(generation, region, company_id, id, scope_full)
+  select iif(generation = 'v3', 3, 4), region, company_id,
+    row_number() over (partition by generation order by region, company_id) - 1,
+    @v4Full and iif(generation = 'v3', region not in (select value from json_each(@openRegions)), @openRegions = '[]')
+  from (
+    select generation, region, company_id from stream
+    where company_id is not null and model in (select value from json_each(@models))
+    union
+    select s.generation, s.region, c.company_id from temp.record_count as c cross join stream as s on s.id = c.stream_id
+    where s.model in (select value from json_each(@models))
+    union
+    select 'v4', '', company_id from v4_company)`;
+
+/** V4's companies come from its list of them, or from the configuration. */
+const V4_IS_LISTED = `
+  select 1 from v4_company
+  union all
+  select 1 from stream where generation = 'v4' and model = 'core/companies'`;
+
+const ADD_PLACES = `
+  insert into temp.place(stream_id, company_id, generation, model, company, read_in_full)
+  select distinct s.id, c.company_id, k.generation, s.model, k.id, s.state not in ('running', 'failed')
+  from temp.record_count as c
+    cross join stream as s on s.id = c.stream_id
+    cross join temp.side as k
+      on k.generation = iif(s.generation = 'v3', 3, 4) and k.region = s.region and k.company_id = c.company_id
+  where s.model in (select value from json_each(@models))
+  order by k.generation, s.model, s.region, c.company_id, s.id`;
+
+export interface Companies {
+  readonly v3: readonly CompanySide[];
+  readonly v4: readonly CompanySide[];
 }
 
-interface ScopeInput {
-  readonly db: Db;
-  readonly config: Config;
-  readonly lists: ModelLists;
-  readonly places: readonly Place[];
-  readonly companies: Companies;
-  readonly pairing: Pairing;
+/**
+ * Creates the places, and lists the companies in the export. It is certain that a V3 company has no pair once its region
+ * and all of V4 were read in full; for a V4 company, once everything was.
+ */
+export function createPlaces(db: Db, config: Config): Companies {
+  db.exec(CREATE_TABLES);
+  const open = listOpenLists(db, config);
+  const isV4Listed = db.prepare(V4_IS_LISTED).get() !== undefined;
+  const v4Full = isV4Listed && open.every(({ generation }) => generation === 'v3');
+  const openRegions = open.flatMap(({ generation, region }) => (generation === 'v3' ? [region] : []));
+  const models = JSON.stringify(config.models.map(({ v3 }) => v3));
+  db.prepare(ADD_SIDES).run({ models, v4Full: v4Full ? 1n : 0n, openRegions: JSON.stringify(openRegions) });
+  db.prepare(ADD_PLACES).run({ models });
+  const select = db.prepare<[bigint], { id: bigint; region: string; companyId: bigint; scopeFull: bigint }>(`
+    select id, region, company_id as companyId, scope_full as scopeFull from temp.side where generation = ? order by id`);
+  const listSides = (generation: bigint) =>
+    select
+      .all(generation)
+      .map(({ id, scopeFull, ...side }) => ({ id: Number(id), ...side, scopeFull: scopeFull === 1n }));
+  return { v3: listSides(3n), v4: listSides(4n) };
 }
 
-/** Creates the scopes in the order of the remap, model by model and company by company, and assigns places to them. */
-export function createScopes({ db, config, companies, pairing, ...input }: ScopeInput): void {
-  const describe = prepareScope({ db, config, companies, pairing, ...input });
-  const columns = [
-    ...['id', 'model', 'region', 'v3_company_id', 'v4_company_id', 'provisional', 'v3_known', 'v4_known'],
-    ...['inert', 'window_ms', 'window_source', 'v3_read_until_ms', 'v3_live', 'v3_deleted', 'v4_live'],
-  ];
-  const insert = db.prepare(
-    `insert into temp.scope(${columns.join(', ')}) values (${columns.map((name) => `@${name}`).join(', ')})`,
-  );
-  const assign = db.prepare(
-    'update temp.place set scope_id = ?, joined = ? where generation = ? and model = ? and company = ?',
-  );
-  const placed = new Set(
-    db
-      .prepare<[], string>("select model || ' ' || generation || ' ' || company from temp.place")
-      .pluck()
-      .all(),
-  );
-  const unpaired = companies.v4.filter(({ id }) => (pairing.v4.get(id)?.v3 ?? null) === null);
-  const pairs: [Company | null, Company | null][] = [
-    ...companies.v3.map((v3): [Company, Company | null] => {
-      const twin = pairing.v3.get(v3.id)?.v4 ?? null;
-      return [v3, twin === null ? null : (companies.v4[twin] ?? null)];
-    }),
-    ...unpaired.map((v4): [null, Company] => [null, v4]),
-  ];
-  let id = 0;
-  for (const model of config.models.map(({ v3 }) => v3).sort(compare)) {
-    for (const [v3, v4] of pairs) {
-      const isPlaced = [v3 && `${model} 3 ${v3.id}`, v4 && `${model} 4 ${v4.id}`].some(
-        (name) => name !== null && placed.has(name),
-      );
-      if (!isPlaced) continue;
-      id += 1;
-      const { joined, ...scope } = describe(model, v3, v4);
-      insert.run({ id, ...scope });
-      if (v3 !== null) assign.run(id, joined && v4 !== null ? 1 : 0, 3, model, v3.id);
-      if (v4 !== null) assign.run(id, joined ? 1 : 0, 4, model, v4.id);
-    }
-  }
-  db.exec('create index temp.place_scope on place(scope_id)');
-}
+/** In the order of the remap, model by model and company by company. */
+const ADD_SCOPES = `
+  with described as (
+    select p.model, p.pair, c.region, c.v3_company_id, c.v4_company_id, c.matched_by,
+      c.v3_company_id is not null and c.v4_company_id is not null as paired,
+      k.scope_full or c.matched_by = 'file' as final,
+      p.model in (select value from json_each(@inV4)) as in_v4,
+      ifnull(s3.state, 'running') not in ('running', 'failed') as v3_full,
+      ifnull(s4.state, 'running') not in ('running', 'failed') as v4_full,
+      ifnull(s4.state, 'running') = 'absent' as v4_absent,
+      s3.read_at
+    from (select distinct model, pair from temp.place) as p
+      cross join company as c on c.rowid = p.pair
+      cross join temp.side as k on k.generation = iif(c.v3_company_id is null, 4, 3)
+        and k.region = ifnull(c.region, '') and k.company_id = ifnull(c.v3_company_id, c.v4_company_id)
+      left join stream as s3 on s3.id = (
+        select id from stream
+        where generation = 'v3' and region = c.region and model = p.model
+          and ifnull(company_id, 'all') in (c.v3_company_id, 'all')
+        order by company_id is null limit 1)
+      left join stream as s4 on s4.generation = 'v4' and s4.region = '' and s4.model = p.model
+        and ifnull(s4.company_id, 'all') = +c.v4_company_id),
+  judged as (
+    select *, paired and (not in_v4 or v4_absent) as absent, iif(paired, v3_full, final) as v3_known,
+      iif(paired, not in_v4 or v4_full, final) as v4_known
+    from described)
+  insert into temp.scope
+  select row_number() over (order by d.model, d.pair), d.model, d.pair, d.region, d.v3_company_id, d.v4_company_id,
+    d.paired and not (d.v3_known and d.v4_known and d.final), d.v3_known, d.v4_known,
+    d.v4_company_id is not null
+      and not exists (select 1 from temp.place where pair = d.pair and generation = 4)
+      and not exists (
+        select 1 from json_each(@inV4) as m where not exists (
+          select 1 from stream as s
+          where s.generation = 'v4' and s.region = '' and s.model = cast(m.value as text)
+            and ifnull(s.company_id, 'all') = +d.v4_company_id and s.state not in ('running', 'failed'))),
+    b.since_ms, b.source, cast(round(unixepoch(d.read_at, 'subsec') * 1000) as integer),
+    case
+      when d.absent then o.unmatched_model_not_in_v4
+      when d.paired then null
+      when d.matched_by = 'ambiguous' then o.unmatched_company_ambiguous
+      else o.unmatched_company_not_in_v4 end,
+    case
+      when d.absent then o.deleted_model_not_in_v4
+      when d.paired then null
+      when d.matched_by = 'ambiguous' then o.deleted_company_ambiguous
+      else o.deleted_company_not_in_v4 end,
+    case
+      when d.paired then null
+      when d.matched_by = 'ambiguous' then o.v4_only_company_ambiguous
+      else o.v4_only_company_not_in_v3 end
+  from judged as d cross join temp.o as o
+    left join backfill_window as b on b.model = d.model and b.v4_company_id = d.v4_company_id`;
 
-type Describe = (
-  model: string,
-  v3: Company | null,
-  v4: Company | null,
-) => { readonly joined: boolean; readonly [column: string]: unknown };
-
-function prepareScope({ db, config, lists, places, pairing }: ScopeInput): Describe {
-  const inV4 = new Map(config.models.map(({ v3, v4 }) => [v3, v4 !== null]));
-  const holding = new Set(
-    places.flatMap(({ list, companyId }) => (list.generation === 'v4' ? [companyId] : [])),
-  );
-  const inert = new Map<Company, boolean>();
-  const isInert = (v4: Company): boolean => {
-    const before = inert.get(v4);
-    if (before !== undefined) return before;
-    const allRead = [...inV4].every(
-      ([model, isInV4]) => !isInV4 || isReadInFull(lists.find('v4', model, v4)),
-    );
-    inert.set(v4, allRead && !holding.has(v4.companyId));
-    return inert.get(v4) === true;
-  };
-  const selectWindow = db.prepare<[string, bigint], { sinceMs: bigint | null; source: string }>(
-    'select since_ms as sinceMs, source from backfill_window where model = ? and v4_company_id = ?',
-  );
-  const matchOf = (v3: Company | null, v4: Company | null) =>
-    v3 === null ? pairing.v4.get(v4?.id ?? -1)?.matchedBy : pairing.v3.get(v3.id)?.matchedBy;
-  return (model, v3, v4) => {
-    const ofV3 = v3 === null ? undefined : lists.find('v3', model, v3);
-    const ofV4 = v4 === null ? undefined : lists.find('v4', model, v4);
-    const matchedBy = matchOf(v3, v4);
-    const isPaired = v3 !== null && v4 !== null;
-    const isInV4 = inV4.get(model) === true;
-    const isAbsent = isPaired && (!isInV4 || ofV4?.state === 'absent');
-    const isFinal = (v3 ?? v4)?.scopeFull === true || matchedBy === 'file';
-    const v3Known = isPaired ? isReadInFull(ofV3) : isFinal;
-    const v4Known = isPaired ? !isInV4 || isReadInFull(ofV4) : isFinal;
-    const window = v4 === null ? undefined : selectWindow.get(model, v4.companyId);
-    const readAt = ofV3?.readAt ?? null;
-    const companyReason = matchedBy === 'ambiguous' ? 'company_ambiguous' : 'company_not_in_v4';
-    const v3Reason = isAbsent ? 'model_not_in_v4' : isPaired ? null : companyReason;
-    const v4Live: OutcomeName =
-      matchedBy === 'ambiguous' ? 'v4_only_company_ambiguous' : 'v4_only_company_not_in_v3';
-    return {
-      joined: !isAbsent,
-      model,
-      region: v3?.region ?? null,
-      v3_company_id: v3?.companyId ?? null,
-      v4_company_id: v4?.companyId ?? null,
-      provisional: isPaired && !(v3Known && v4Known && isFinal) ? 1 : 0,
-      v3_known: v3Known ? 1 : 0,
-      v4_known: v4Known ? 1 : 0,
-      inert: v4 !== null && isInert(v4) ? 1 : 0,
-      window_ms: window?.sinceMs ?? null,
-      window_source: window?.source ?? null,
-      v3_read_until_ms: readAt === null ? null : Date.parse(readAt),
-      v3_live: v3Reason === null ? null : numberOf(`unmatched_${v3Reason}`),
-      v3_deleted: v3Reason === null ? null : numberOf(`deleted_${v3Reason}`),
-      v4_live: isPaired ? null : numberOf(v4Live),
-    };
-  };
+/** Creates the scopes from the places and the table of companies, and assigns places to them. */
+export function createScopes(db: Db, { models }: Config): void {
+  db.exec('create index temp.place_pair on place(pair, model)');
+  const inV4 = models.flatMap(({ v3, v4 }) => (v4 === null ? [] : [v3]));
+  db.prepare(ADD_SCOPES).run({ inV4: JSON.stringify(inV4) });
+  db.exec(`
+    update temp.place as p
+    set scope_id = s.id, joined = iif(p.generation = 3, s.v3_live is null, s.v3_live is null or s.v4_live is not null)
+    from temp.scope as s where s.model = p.model and s.pair = p.pair;
+    create index temp.place_scope on place(scope_id)`);
 }

@@ -62,7 +62,7 @@ export function findIncomplete(db: Db, config: Config, scope: Scope = {}): Block
 
 /** Which planned lists were not read in full. */
 export function findOpenLists(db: Db, config: Config, scope: Scope = {}): Blocker[] {
-  const lists = db.prepare<[object], OpenList>(OPEN_LISTS).all(readinessParams(config, scope));
+  const lists = listOpenLists(db, config, scope);
   return GENERATIONS.flatMap((generation) =>
     describeOpen(
       db,
@@ -70,6 +70,10 @@ export function findOpenLists(db: Db, config: Config, scope: Scope = {}): Blocke
       lists.filter((list) => list.generation === generation),
     ),
   );
+}
+
+export function listOpenLists(db: Db, config: Config, scope: Scope = {}): OpenList[] {
+  return db.prepare<[object], OpenList>(OPEN_LISTS).all(readinessParams(config, scope));
 }
 
 function readinessParams({ models, v3 }: Config, scope: Scope) {
