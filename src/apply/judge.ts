@@ -2,15 +2,15 @@ import { type Node, parseTree } from 'jsonc-parser';
 import {
   columnLabel,
   type IdColumn,
+  type JsonPath,
   MODEL_REF,
   type ModelRef,
+  parseJsonPath,
   parseModelRef,
 } from '../config/apply-targets.js';
 import { MAX_INT64, MIN_INT64 } from '../domain.js';
 import { at, must } from '../text/at.js';
 import { escapeUnseen } from '../text/escape.js';
-import type { JsonPath } from '../text/json-path.js';
-import { parseJsonPath } from '../text/json-path.js';
 import type { ColumnIds } from './crosswalk.js';
 import type { Obstacle, Value } from './db/database.js';
 import type { RemapIds } from './remap-ids.js';

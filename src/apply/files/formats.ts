@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { CsvTarget, IdColumn, NdjsonTarget } from '../../config/apply-targets.js';
+import {
+  type CsvTarget,
+  type IdColumn,
+  type NdjsonTarget,
+  parseJsonPath,
+} from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { at, must } from '../../text/at.js';
-import { parseJsonPath } from '../../text/json-path.js';
 import { didYouMeanClause } from '../../text/suggest.js';
 import { type JsonIds, rewriteJson } from '../judge.js';
 import type { RowScope } from '../verdict.js';
