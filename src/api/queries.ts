@@ -7,8 +7,6 @@ export interface ApiQuery {
   readonly parameters: readonly Parameter[];
 }
 
-export const COMPANY_LIST = 'core/companies';
-
 export interface ListRequest {
   readonly stream: StreamKey;
   /** Null for V4's list of companies. */
@@ -22,6 +20,7 @@ export interface ListRequest {
 }
 
 export interface RawListRequest extends Pick<ListRequest, 'stream' | 'pair'> {
+  /** Besides `expand`. */
   readonly parameters: readonly Parameter[];
 }
 
@@ -49,7 +48,7 @@ export function buildList(
       parameters.push([`${fieldPrefix}company_id[eq]`, String(stream.companyId)]);
     if (updatedSince !== null) parameters.push([`${fieldPrefix}updated_at[gte]`, updatedSince]);
   }
-  if (pair !== null) parameters.push(...expandOf(pair));
+  parameters.push(...expandOf(pair));
   if (pair !== null && stream.generation === 'v4' && asksDeleted)
     parameters.push(['include_deleted_records', 'true']);
   if (cursor !== null) parameters.push(['next', cursor]);
@@ -57,7 +56,7 @@ export function buildList(
 }
 
 export function buildRawList({ stream, pair, parameters }: RawListRequest): ApiQuery {
-  return { path: listPath(stream, pair), parameters };
+  return { path: listPath(stream, pair), parameters: [...parameters, ...expandOf(pair)] };
 }
 
 export function buildV4Record({ pair, companyId, svcId }: RecordRequest): ApiQuery {
@@ -74,8 +73,8 @@ function v4Path({ v3, v4 }: ModelPair, companyId: bigint | null): readonly strin
   throw new TypeError(`V4 lists are read per company and model: ${v3}`);
 }
 
-function expandOf({ expand }: ModelPair): Parameter[] {
-  return expand.length > 0 ? [['expand', expand.join(',')]] : [];
+function expandOf(pair: ModelPair | null): Parameter[] {
+  return pair !== null && pair.expand.length > 0 ? [['expand', pair.expand.join(',')]] : [];
 }
 
 /** The URL of a query. Every value is encoded, so that no cursor or id can lead to another origin, path or parameter. */

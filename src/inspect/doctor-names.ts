@@ -1,7 +1,7 @@
 import type { Generation, ModelPair } from '../domain.js';
-import { isNotFound, SvcError } from '../errors.js';
+import { isNotFound } from '../errors.js';
 import { type Finding, ok, problem, warning } from './finding.js';
-import { askList, type RemoteFacts, type SampledList } from './sample-lists.js';
+import { askList, isPage, type ListAnswer, type RemoteFacts, type SampledList } from './sample-lists.js';
 
 const IMPOSSIBLE_MODEL = 'svc_migrate_no_such_model';
 
@@ -9,9 +9,8 @@ export async function* checkNames(facts: RemoteFacts): AsyncGenerator<Finding> {
   const { models } = facts.config;
   const listsOf = ({ v3 }: ModelPair, generation: Generation) =>
     facts.lists.filter(({ pair, stream }) => stream.generation === generation && pair.v3 === v3);
-  const isAbsent = (pair: ModelPair, generation: Generation) =>
-    listsOf(pair, generation).every(({ answer }) => isNotFound(answer));
-  const isInV3 = (pair: ModelPair) => listsOf(pair, 'v3').some(({ answer }) => !(answer instanceof SvcError));
+  const answersOf = (pair: ModelPair, generation: Generation): ListAnswer[] =>
+    listsOf(pair, generation).map(({ answer }) => answer);
   const inV4 = models.filter(({ v4 }) => v4 !== null);
   const [first] = inV4.flatMap((pair) => listsOf(pair, 'v4'));
   if (first === undefined) return;
@@ -20,27 +19,24 @@ export async function* checkNames(facts: RemoteFacts): AsyncGenerator<Finding> {
     yield warning('answers_anything', text, 'Confirm the V4 names with the operator.');
     return;
   }
-  const answering = inV4.filter((pair) =>
-    listsOf(pair, 'v4').some(({ answer }) => !(answer instanceof SvcError)),
-  );
+  const answering = inV4.filter((pair) => answersOf(pair, 'v4').some(isPage));
   const nearNames = new Map<string, readonly string[]>();
   const unused: ModelPair[] = [];
-  for (const pair of inV4.filter((missing) => isAbsent(missing, 'v4'))) {
+  for (const pair of inV4.filter((missing) => answersOf(missing, 'v4').every(isNotFound))) {
     const names = await findNearNames(facts, pair, listsOf(pair, 'v4'));
+    const inV3 = answersOf(pair, 'v3');
     nearNames.set(pair.v3, names);
     // Other errors of V3 are reported; they do not show whether it has the model.
-    if (names.length > 0 || isInV3(pair)) yield describeMissing(pair, names);
-    else if (isAbsent(pair, 'v3')) unused.push(pair);
+    if (names.length > 0 || inV3.some(isPage)) yield describeMissing(pair, names);
+    else if (inV3.every(isNotFound)) unused.push(pair);
   }
   const used = models.filter((pair) => !unused.includes(pair));
   const value = proposeNames(used, nearNames);
   const isOther = unused.length > 0 || used.some(({ v4 }, index) => value[index]?.v4 !== v4);
   const isNews = used.length > 0 && (isOther || answering.some(({ v4Guessed }) => v4Guessed));
+  const names = answering.map(({ v4 }) => `"${v4}"`).join(', ');
   const without = unused.map(({ v3 }) => v3).join(', ');
-  const text = [
-    `V4 answers to ${answering.map(({ v4 }) => `"${v4}"`).join(', ') || 'no configured name'}.`,
-    ...(unused.length === 0 ? [] : [`Neither V3 nor V4 has ${without} (404).`]),
-  ].join(' ');
+  const text = `V4 answers to ${names || 'no configured name'}.${without && ` Neither V3 nor V4 has ${without} (404).`}`;
   yield ok('models_answer', text, isNews ? { path: ['models'], value } : null);
 }
 
@@ -81,18 +77,18 @@ async function findNearNames(
 
 async function answersTo({ api }: RemoteFacts, lists: readonly SampledList[], v4: string): Promise<boolean> {
   const answers = lists.map(({ stream, pair }) =>
-    askList(api, { stream, pair: { ...pair, v4 } }, [['limit', '1']]),
+    askList(api, { stream, pair: { ...pair, v4, expand: [] } }, [['limit', '1']]),
   );
-  return (await Promise.all(answers)).some((answer) => !(answer instanceof SvcError));
+  return (await Promise.all(answers)).some(isPage);
 }
 
 function nearNamesOf({ v3, v4 }: ModelPair): ReadonlySet<string> {
   const [category = '', model = ''] = v3.split('/');
-  const configured = v4 ?? model;
-  const qualified = `${singular(category)}_${model}`;
-  const plainNames = [model, qualified, `${category}_${model}`];
-  const words = [plural(configured), singular(configured), singular(model), ...plainNames];
-  return new Set([...words, ...plainNames.flatMap((name) => [toKebabCase(name), toCamelCase(name)])]);
+  const plain = [model, `${singular(category)}_${model}`, `${category}_${model}`];
+  const near = [plural(v4 ?? model), singular(v4 ?? model), singular(model), ...plain];
+  const kebab = plain.map((name) => name.replaceAll('_', '-'));
+  const camel = plain.map((name) => name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()));
+  return new Set([...near, ...kebab, ...camel]);
 }
 
 function singular(word: string): string {
@@ -103,12 +99,4 @@ function singular(word: string): string {
 function plural(word: string): string {
   if (word.endsWith('s')) return word;
   return word.endsWith('y') ? `${word.slice(0, -1)}ies` : `${word}s`;
-}
-
-function toKebabCase(word: string): string {
-  return word.replaceAll('_', '-');
-}
-
-function toCamelCase(word: string): string {
-  return word.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -2,21 +2,13 @@ import { decodeBody } from '../api/body.js';
 import { describeCompanies } from '../api/company-list.js';
 import { isMembers, openEnvelope, parseJson } from '../api/pages.js';
 import type { Endpoint } from '../config/config.js';
-import type { ListPage } from '../domain.js';
 import { isNotFound, SvcError } from '../errors.js';
 import { at } from '../text/at.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatDuration, groupDigits } from '../text/numbers.js';
-import { sumOf } from '../text/rows.js';
+import { groupBy, sumOf } from '../text/rows.js';
 import { type Finding, failure, ok, problem, warning } from './finding.js';
-import {
-  askList,
-  isRefused,
-  type ListAnswer,
-  type RemoteFacts,
-  type SampledList,
-  sizeOf,
-} from './sample-lists.js';
+import { askList, isPage, isRefused, type RemoteFacts, type SampledList, sizeOf } from './sample-lists.js';
 
 function labelOf(region: string): string {
   return region === '' ? 'V4' : region === 'default' ? 'V3' : `V3 ${region}`;
@@ -30,12 +22,11 @@ export function* checkHosts(facts: RemoteFacts): Generator<Finding> {
   const { config, companyList } = facts;
   for (const endpoint of [...config.v3.regions, config.v4]) {
     const lists = listsOf(facts, endpoint.region);
-    const answers: ListAnswer[] = lists.map(({ answer }) => answer);
-    if (endpoint.region === '' && companyList !== null) answers.push(companyList);
-    yield answers.every((answer) => answer instanceof SvcError)
-      ? judgeErrors(endpoint, answers)
-      : judgeAnswers(endpoint, lists);
-    if (lists.some(({ answer }) => !(answer instanceof SvcError))) yield* judgeLists(facts, endpoint.region);
+    const ofLists = lists.map(({ answer }) => answer);
+    const answers = endpoint.region === '' && companyList !== null ? [...ofLists, companyList] : ofLists;
+    const errors = answers.filter((answer) => answer instanceof SvcError);
+    yield errors.length === answers.length ? judgeErrors(endpoint, errors) : judgeAnswers(endpoint, lists);
+    if (ofLists.some(isPage)) yield* judgeLists(facts, endpoint.region);
   }
 }
 
@@ -53,13 +44,31 @@ function judgeErrors({ baseUrl, region }: Endpoint, errors: readonly SvcError[])
 }
 
 function judgeAnswers({ baseUrl, keySource, region }: Endpoint, lists: readonly SampledList[]): Finding {
-  const records = sumOf(lists, ({ answer }) => sizeOf(answer));
-  const answered = lists.filter(({ answer }) => !(answer instanceof SvcError)).length;
-  const text = `${labelOf(region)} at ${baseUrl} takes the key from ${keySource} and answers ${answered} of ${countOf(lists.length, 'list')} sampled, with at least ${countOf(records, 'record')}.`;
-  if (records > 0 || answered === 0) return ok('key_accepted', text);
+  const text = `${labelOf(region)} at ${baseUrl} accepts the key from ${keySource}.${describeSample(lists)}`;
+  if (lists.some(({ answer }) => sizeOf(answer) > 0) || !lists.some(({ answer }) => isPage(answer))) {
+    return ok('key_accepted', text);
+  }
   return region === ''
     ? problem('v4_empty', 5, text, 'Wait for the first sync: svc-migrate export v4 --wait.')
     : warning('v3_empty', text, 'Check that address and key are those of your organization.');
+}
+
+/** What was asked and what came; nothing if V4 lists no company, so that there is no list to ask for. */
+function describeSample(lists: readonly SampledList[]): string {
+  if (lists.length === 0) return '';
+  const asked = countOf(new Set(lists.map(({ pair }) => pair.v3)).size, 'model');
+  const companies = new Set(lists.flatMap(({ stream }) => stream.companyId ?? [])).size;
+  const where = companies === 0 ? '' : ` in ${countOf(companies, 'company', 'companies')}`;
+  const exist = lists.filter(({ answer }) => isPage(answer)).length;
+  const absent = lists.filter(({ answer }) => isNotFound(answer)).length;
+  const failed = lists.length - exist - absent;
+  const records = sumOf(lists, ({ answer }) => sizeOf(answer));
+  const parts = [
+    `${groupDigits(exist)} ${exist === 1 ? 'exists and holds' : 'exist and hold'} at least ${countOf(records, 'record')}`,
+    ...(absent > 0 ? [`${groupDigits(absent)} ${absent === 1 ? 'does' : 'do'} not exist (404)`] : []),
+    ...(failed > 0 ? [`${groupDigits(failed)} cannot be read`] : []),
+  ];
+  return ` Lists of ${asked}${where}: ${parts.join(', ')}.`;
 }
 
 function* judgeLists(facts: RemoteFacts, region: string): Generator<Finding> {
@@ -78,8 +87,7 @@ function* judgeLists(facts: RemoteFacts, region: string): Generator<Finding> {
 }
 
 function judgeList({ answer, pair, stream }: SampledList): Finding | null {
-  if (isNotFound(answer)) return null;
-  if (answer instanceof SvcError) return failure(answer);
+  if (!isPage(answer)) return isNotFound(answer) ? null : failure(answer);
   const [first] = answer.rejected;
   if (first === undefined || answer.records.length > 0) return null;
   const name = `${labelOf(stream.region)} ${stream.region === '' ? pair.v4 : pair.v3}`;
@@ -88,7 +96,7 @@ function judgeList({ answer, pair, stream }: SampledList): Finding | null {
 }
 
 export function* checkCompanies({ config, companyList }: RemoteFacts): Generator<Finding> {
-  if (companyList === null || companyList instanceof SvcError) return;
+  if (companyList === null || !isPage(companyList)) return;
   const { companies, next } = companyList;
   if (companies.length === 0) {
     const fix = 'Ask the operator whether the connections were copied.';
@@ -101,9 +109,8 @@ export function* checkCompanies({ config, companyList }: RemoteFacts): Generator
   yield ok('v4_companies', `V4 lists ${count}, with the ids in ${idField}; fields seen: ${seen}.`);
 }
 
-/** Page sizes to try, up to the largest that the configuration accepts. */
-const PAGE_SIZES = [10_000, 5000, 2000, 1000, 500, 200, 100, 50, 10] as const;
-const BODY_SHARE = 0.25;
+/** Page sizes to try, besides the configured one. */
+const PAGE_SIZES = [1000, 500, 200, 100, 50, 10] as const;
 
 /** The largest page that each generation sends. The regions of V3 have one setting. */
 export async function* checkPages(facts: RemoteFacts): AsyncGenerator<Finding> {
@@ -133,14 +140,11 @@ async function probePageSize(
   const list = longestOf(listsOf(facts, region));
   if (list === null) return [];
   const label = labelOf(region);
-  const { body, records } = list.page;
-  const most = (facts.config.http.maxBodyBytes * BODY_SHARE) / (body.length / Math.max(1, records.length));
-  const sizes = [wanted, ...PAGE_SIZES.filter((size) => size < wanted || size <= most)];
   let refusal: SvcError | null = null;
-  for (const size of [...new Set(sizes)].sort((a, b) => b - a)) {
+  for (const size of [...new Set([wanted, ...PAGE_SIZES])].sort((a, b) => b - a)) {
     const answer = await askList(facts.api, list, [['limit', String(size)]]);
     if (isRefused(answer)) refusal = answer;
-    if (answer instanceof SvcError) continue;
+    if (!isPage(answer)) continue;
     const count = answer.records.length + answer.rejected.length;
     const isFilled = answer.next !== null || count >= size;
     if (!isFilled && refusal === null) {
@@ -163,35 +167,29 @@ function judgePageSize(label: string, largest: number, wanted: number, refusal: 
   return problem('page_size_refused', 2, tooLarge, `Set pageSize to ${largest}.`);
 }
 
-function longestOf(lists: readonly SampledList[]): (SampledList & { readonly page: ListPage }) | null {
-  const [longest] = lists
-    .flatMap((list) => (list.answer instanceof SvcError ? [] : [{ ...list, page: list.answer }]))
-    .filter(({ page }) => sizeOf(page) > 0)
-    .sort((a, b) => sizeOf(b.page) - sizeOf(a.page));
-  return longest ?? null;
+function longestOf(lists: readonly SampledList[]): SampledList | null {
+  const [longest] = lists.toSorted((a, b) => sizeOf(b.answer) - sizeOf(a.answer));
+  return longest === undefined || sizeOf(longest.answer) === 0 ? null : longest;
 }
 
 /** Objects with ids of their own in fields that are not configured as children: these ids are in no row of a remap. */
 export function* checkChildren({ config, lists }: RemoteFacts): Generator<Finding> {
   const idField = `${config.fieldPrefix}id`;
-  const byModel = new Map<string, Set<string>>();
-  for (const { stream, pair, answer } of lists) {
-    if (stream.generation !== 'v3' || answer instanceof SvcError) continue;
+  const hasId = (item: unknown) => isMembers(item) && item[idField] != null;
+  const found = lists.flatMap(({ stream, pair, answer }) => {
+    if (stream.generation !== 'v3' || !isPage(answer)) return [];
     const { list } = openEnvelope(parseJson(decodeBody(answer.body, answer.encoding)), 'v3');
-    for (const [field, value] of list.filter(isMembers).flatMap((record) => Object.entries(record))) {
-      const hasIds = Array.isArray(value) && value.some((item) => isMembers(item) && item[idField] != null);
-      if (!hasIds || pair.children.includes(field)) continue;
-      byModel.set(pair.v3, (byModel.get(pair.v3) ?? new Set()).add(field));
-    }
-  }
-  for (const [model, fields] of byModel) {
-    const names = [...fields].map((field) => JSON.stringify(escapeUnseen(field))).join(', ');
+    return list
+      .filter(isMembers)
+      .flatMap((record) => Object.entries(record))
+      .filter(([field, value]) => Array.isArray(value) && value.some(hasId) && !pair.children.includes(field))
+      .map(([field]) => ({ model: pair.v3, name: JSON.stringify(escapeUnseen(field)) }));
+  });
+  for (const [model, fields] of groupBy(found, ({ model: name }) => name)) {
+    const names = [...new Set(fields.map(({ name }) => name))].join(', ');
     const text = `Objects in ${names} of ${model} have a ${idField}. It is in no row of the remap.`;
-    yield warning(
-      'children_not_read',
-      text,
-      `If you store these ids, add ${names} to "children" of ${model}.`,
-    );
+    const fix = `If you store these ids, add ${names} to "children" of ${model}.`;
+    yield warning('children_not_read', text, fix);
   }
 }
 
@@ -206,11 +204,11 @@ export async function* checkDeleted(facts: RemoteFacts): AsyncGenerator<Finding>
       ? ok('deleted_refused', text)
       : problem('deleted_refused', 2, text, 'Set v4.includeDeleted to false.', correction);
   }
-  if (answer instanceof SvcError) return;
-  const { records, totalCount } = answer;
-  const isMore = (totalCount ?? 0) > (list.page.totalCount ?? totalCount ?? 0);
-  const none = `V4 takes include_deleted_records; none of ${records.length} sampled records is deleted.`;
-  yield isMore || records.some(({ deleted }) => deleted)
+  if (!isPage(answer)) return;
+  const before = isPage(list.answer) ? list.answer.totalCount : null;
+  const isMore = before !== null && (answer.totalCount ?? 0) > before;
+  const none = `V4 takes include_deleted_records; none of ${answer.records.length} sampled records is deleted.`;
+  yield isMore || answer.records.some(({ deleted }) => deleted)
     ? ok('deleted_shown', 'V4 shows deleted records.')
     : ok('deleted_unknown', none);
 }

@@ -1,6 +1,6 @@
 import type { SvcError } from '../errors.js';
 import { escapeLines, escapeUnseen } from '../text/escape.js';
-import { wrapLines } from '../text/wrap.js';
+import { wrapLines, wrapText } from '../text/wrap.js';
 
 export interface Correction {
   readonly path: readonly string[];
@@ -20,6 +20,7 @@ export interface Finding {
 }
 
 const MARKS = { ok: 'ok     ', warning: 'warning', problem: 'PROBLEM' } as const;
+const INDENT = ' '.repeat(10);
 
 /** Of several, the first decides: 3 key refused, 2 configuration, 6 this machine, 4 network, 5 V4 not ready. */
 const PROBLEM_CODES = [3, 2, 6, 4, 5] as const;
@@ -66,13 +67,13 @@ export function buildDiagnosis(checked: readonly (Finding & { readonly area: str
 
 export function renderDiagnosis({ findings, corrections, ready }: Diagnosis, width: number): string {
   const lines = findings.flatMap(({ area, level, text, fix }, index) => [
-    ...(findings[index - 1]?.area === area ? [] : [area]),
-    `  ${MARKS[level]} ${escapeUnseen(text)}`,
-    ...(fix === null ? [] : [`          → ${escapeUnseen(fix)}`]),
+    ...(findings[index - 1]?.area === area ? [] : [`${area}\n`]),
+    `  ${MARKS[level]} ${wrapText(escapeUnseen(text), width, INDENT).join('\n').trimStart()}\n`,
+    ...(fix === null ? [] : [wrapLines([`${INDENT}→ ${escapeUnseen(fix)}`], width)]),
   ]);
   const toDo = `${corrections.length === 0 ? 'mend each PROBLEM' : 'mend each PROBLEM, paste these lines'}, then svc-migrate doctor`;
   const verdict = [ready ? 'READY' : 'NOT READY', `Next: ${ready ? 'svc-migrate run' : toDo}`];
-  return wrapLines(lines, width) + renderPaste(corrections) + wrapLines(verdict, width);
+  return lines.join('') + renderPaste(corrections) + wrapLines(verdict, width);
 }
 
 function renderPaste(corrections: readonly Correction[]): string {

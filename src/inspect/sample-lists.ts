@@ -1,8 +1,15 @@
 import type { Api } from '../api/client.js';
-import { COMPANY_LIST, type RawListRequest } from '../api/queries.js';
+import type { RawListRequest } from '../api/queries.js';
 import type { Config } from '../config/config.js';
-import { type ListPage, type ModelPair, REFUSED_STATUSES, type StreamKey } from '../domain.js';
+import {
+  type Generation,
+  type ListPage,
+  type ModelPair,
+  REFUSED_STATUSES,
+  type StreamKey,
+} from '../domain.js';
 import { orError, SvcError } from '../errors.js';
+import { COMPANY_LIST_PLAN } from '../store/streams.js';
 
 export type ListAnswer = ListPage | SvcError;
 
@@ -24,30 +31,23 @@ export interface RemoteFacts {
 const MAX_COMPANIES = 3;
 const LIMIT = ['limit', '20'] as const;
 
-const COMPANY_LIST_REQUEST = {
-  stream: { generation: 'v4', region: '', model: COMPANY_LIST, companyId: null },
-  pair: null,
-} as const;
-
 export async function sampleLists(config: Config, api: Api): Promise<RemoteFacts> {
-  const isNamed = config.v4.companies.length > 0;
-  const companyList = isNamed ? null : await askList(api, COMPANY_LIST_REQUEST, [LIMIT]);
+  const named = config.v4.companies;
+  const request = { stream: COMPANY_LIST_PLAN.key, pair: null };
+  const companyList = named.length > 0 ? null : await askList(api, request, [LIMIT]);
   const listed = companyList === null || companyList instanceof SvcError ? [] : companyList.companies;
-  const companies = isNamed ? config.v4.companies : listed.map(({ companyId }) => BigInt(companyId));
-  const places = [
-    ...config.v3.regions.map(({ region }) => ({ generation: 'v3', region, companyId: null }) as const),
-    ...companies
-      .slice(0, MAX_COMPANIES)
-      .map((companyId) => ({ generation: 'v4', region: '', companyId }) as const),
+  const companies = [...named, ...listed.map(({ companyId }) => BigInt(companyId))].slice(0, MAX_COMPANIES);
+  const places: readonly (readonly [Generation, region: string, companyId: bigint | null])[] = [
+    ...config.v3.regions.map(({ region }) => ['v3', region, null] as const),
+    ...companies.map((companyId) => ['v4', '', companyId] as const),
   ];
-  const lists = places.flatMap((place) =>
+  const lists = places.flatMap(([generation, region, companyId]) =>
     config.models
-      .filter(({ v4 }) => place.generation === 'v3' || v4 !== null)
+      .filter(({ v4 }) => generation === 'v3' || v4 !== null)
       .map(async (pair) => {
-        const stream = { ...place, model: pair.v3 };
-        const expand = pair.expand.length > 0 ? [['expand', pair.expand.join(',')] as const] : [];
-        const count = place.generation === 'v3' ? [['return_count', 'true'] as const] : [];
-        return { stream, pair, answer: await askList(api, { stream, pair }, [LIMIT, ...expand, ...count]) };
+        const stream = { generation, region, model: pair.v3, companyId };
+        const count = generation === 'v3' ? [['return_count', 'true'] as const] : [];
+        return { stream, pair, answer: await askList(api, { stream, pair }, [LIMIT, ...count]) };
       }),
   );
   return { config, api, companyList, lists: await Promise.all(lists) };
@@ -63,16 +63,17 @@ export async function askList(
   return answer;
 }
 
+export function isPage(answer: ListAnswer): answer is ListPage {
+  return !(answer instanceof SvcError);
+}
+
 export function isRefused(answer: ListAnswer): answer is SvcError {
   return (
-    answer instanceof SvcError &&
-    answer.code === 'http_status' &&
-    REFUSED_STATUSES.includes(answer.facts['status'])
+    !isPage(answer) && answer.code === 'http_status' && REFUSED_STATUSES.includes(answer.facts['status'])
   );
 }
 
 /** The number of records of a list, as far as its first page shows it. */
 export function sizeOf(answer: ListAnswer): number {
-  if (answer instanceof SvcError) return 0;
-  return answer.totalCount ?? answer.records.length + answer.rejected.length;
+  return isPage(answer) ? (answer.totalCount ?? answer.records.length + answer.rejected.length) : 0;
 }

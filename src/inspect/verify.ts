@@ -134,7 +134,6 @@ async function readV3(api: Api, config: Config, pair: ModelPair, row: StoryRow) 
         ['platform_id[eq]', key],
         [`${config.fieldPrefix}company_id[eq]`, String(companyId)],
         ['include_deleted_records', 'true'],
-        ...(pair.expand.length > 0 ? [['expand', pair.expand.join(',')] as const] : []),
       ],
     }),
   );

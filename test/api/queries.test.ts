@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { buildList, buildUrl, buildV4Record, COMPANY_LIST, type ListRequest } from '../../src/api/queries.js';
+import { buildList, buildUrl, buildV4Record, type ListRequest } from '../../src/api/queries.js';
 import type { ModelPair } from '../../src/domain.js';
 
 const PAIR: ModelPair = {
@@ -25,7 +25,7 @@ function v4(list: ListRequest): ListRequest {
 }
 
 const companyList: ListRequest = {
-  stream: { generation: 'v4', region: '', model: COMPANY_LIST, companyId: null },
+  stream: { generation: 'v4', region: '', model: 'core/companies', companyId: null },
   pair: null,
   cursor: 'c',
   updatedSince: null,

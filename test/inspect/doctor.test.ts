@@ -59,8 +59,7 @@ const MODELS = [
   { v3: 'accounting/bill_credit_notes', v4: 'bill_credit_notes', expand: [], children: [] },
 ];
 
-async function diagnose(behaviour: Behaviour, settings: object = {}, files: Record<string, string> = {}) {
-  behave = behaviour;
+function projectOf(settings: object) {
   const host = { requestsPerSecond: 10_000 };
   const cwd = makeFolder({
     v3: { regions: { default: { baseUrl: `${service.origin}/v3` } }, ...host },
@@ -69,8 +68,14 @@ async function diagnose(behaviour: Behaviour, settings: object = {}, files: Reco
     http: { attempts: 1 },
     ...settings,
   });
+  return { cwd, env: keysOf('secret-key-1') };
+}
+
+async function diagnose(behaviour: Behaviour, settings: object = {}, files: Record<string, string> = {}) {
+  behave = behaviour;
+  const { cwd, env } = projectOf(settings);
   for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
-  const { code, stdout } = await runCli(['doctor', '--json', '-'], { cwd, env: keysOf('secret-key-1') });
+  const { code, stdout } = await runCli(['doctor', '--json', '-'], { cwd, env });
   const { findings, corrections } = JSON.parse(stdout);
   const codes: string[] = findings.map((finding: { code: string }) => finding.code);
   return { exit: code, codes, corrections };
@@ -239,6 +244,20 @@ describe('doctor', () => {
     const { codes, corrections } = await diagnose(behaviour, { models });
     expect(codes.filter((code) => code === 'model_unknown')).toHaveLength(2);
     expect(corrections).toEqual([]);
+  });
+
+  it('says which lists it asked for and what came, in lines that end at one edge', async () => {
+    const { cwd, env } = projectOf({ models: [...MODELS, { v3: 'crm/stages' }] });
+    const { stdout } = await runCli(['doctor'], { cwd, env });
+    const text = stdout.replace(/\n +/g, ' ');
+    expect(text).toContain(
+      `V4 at ${service.origin} accepts the key from SVC_MIGRATE_V4_API_KEY. Lists of 3 models in 1 company: 2 exist and hold at least 6 records, 1 does not exist (404).`,
+    );
+    const [lines = ''] = stdout.trimEnd().split('\n\nTo paste');
+    const odd = lines
+      .split('\n')
+      .filter((line) => !/^(\S| {2}(ok|warning|PROBLEM) | {10}\S| {12}\S)/.test(line));
+    expect(odd).toEqual([]);
   });
 
   it('leaves out models that neither API has', async () => {
