@@ -2,8 +2,7 @@ import { platform } from 'node:os';
 import { isAbsolute } from 'node:path';
 import type { Env, Generation } from '../domain.js';
 import { describeFileError, orError, SvcError } from '../errors.js';
-import { readInput } from '../runtime/read-input.js';
-import type { Config, Endpoint } from './config.js';
+import { type Config, type Endpoint, readInput } from './config.js';
 
 /** The API keys. They are stored nowhere else: not in `Config`, in messages or on disk. */
 export interface ApiKeys {

@@ -1,7 +1,36 @@
 import { basename, dirname, join, resolve } from 'node:path';
 import * as z from 'zod';
 import { SERVERS, type Server } from '../domain.js';
-import { parseJsonPath, pathsOverlap } from '../text/json-path.js';
+
+/** A step of a JSON path: a member's name, the number of an item, or null for every member or item. */
+type JsonStep = string | number | null;
+export type JsonPath = readonly JsonStep[];
+
+const STEP =
+  /\.(?<name>[\p{L}_$][\p{L}\p{N}_$-]*)|\.(?<star>\*)|\[(?<at>\d{1,9})\]|\[(?<all>\*)\]|\['(?<single>[^']*)'\]|\["(?<double>[^"]*)"\]/uy;
+
+/** Parses `$.invoice.id`, `$.lines[*].item_id` or `$['odd key'][0]`. The leading `$.` is optional. Null if it is invalid. */
+export function parseJsonPath(text: string): JsonPath | null {
+  const body = text.startsWith('$') ? text.slice(1) : text.startsWith('[') ? text : `.${text}`;
+  const steps: JsonStep[] = [];
+  STEP.lastIndex = 0;
+  while (STEP.lastIndex < body.length) {
+    const groups = STEP.exec(body)?.groups;
+    if (groups === undefined) return null;
+    steps.push(stepOf(groups));
+  }
+  return steps;
+}
+
+function stepOf(groups: Readonly<Record<string, string | undefined>>): JsonStep {
+  if (groups['star'] !== undefined || groups['all'] !== undefined) return null;
+  if (groups['at'] !== undefined) return Number(groups['at']);
+  return groups['name'] ?? groups['single'] ?? groups['double'] ?? null;
+}
+
+function pathsOverlap(a: JsonPath, b: JsonPath): boolean {
+  return a.length === b.length && a.every((step, at) => step === null || b[at] === null || step === b[at]);
+}
 
 export const MODEL_REF = /^[A-Za-z0-9_-]+\/[A-Za-z0-9_-]+(?:#[A-Za-z_][A-Za-z0-9_]*)?$/;
 
@@ -15,10 +44,6 @@ export interface ModelRef {
 export function parseModelRef(text: string): ModelRef {
   const at = text.indexOf('#');
   return at < 0 ? { model: text, path: '' } : { model: text.slice(0, at), path: text.slice(at + 1) };
-}
-
-export function formatModelRef({ model, path }: ModelRef): string {
-  return path === '' ? model : `${model}#${path}`;
 }
 
 const modelRef = z

@@ -4,8 +4,7 @@ import { type ParseError, parse, printParseErrorCode, visit } from 'jsonc-parser
 import * as z from 'zod';
 import type { Env } from '../domain.js';
 import { describeFileError, errorCodeOf, SvcError } from '../errors.js';
-import { readInput } from '../runtime/read-input.js';
-import { type Config, resolveSettings } from './config.js';
+import { type Config, readInput, resolveSettings } from './config.js';
 import { configSchema } from './settings.js';
 
 const MAX_BYTES = 16 * 1_048_576;

@@ -2,9 +2,8 @@ import { CsvError, parse } from 'csv-parse/sync';
 import * as z from 'zod';
 import { type Decision, type ModelPair, type NamedCompanyPair, parseId, parseSvcId } from '../domain.js';
 import { describeFileError, SvcError } from '../errors.js';
-import { readInput } from '../runtime/read-input.js';
 import { didYouMeanClause } from '../text/suggest.js';
-import { type Config, listInputFiles } from './config.js';
+import { type Config, listInputFiles, readInput } from './config.js';
 
 export const COMPANIES_HEADER = 'region,v3_company_id,v4_company_id';
 export const DECISIONS_HEADER = 'model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note,until';
