@@ -137,6 +137,8 @@ export interface RejectedObject {
   readonly position: number;
   /** '' for a record, otherwise the child's field. */
   readonly path: string;
+  /** The record that holds a child; null for a record. */
+  readonly parentSvcId: number | bigint | null;
   readonly reason: (typeof REJECT_REASONS)[number];
   readonly raw: string;
 }

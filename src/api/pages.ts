@@ -235,12 +235,12 @@ class RecordReader {
       latestMs,
       latestFrom: platformMs !== null ? 'platform' : latestMs !== null ? 'service' : null,
       createdMs: readDate(item['created_at']) ?? readDate(item['org_created_at']),
-      children: this.#childFields.length === 0 ? NO_CHILDREN : this.#readChildren(item, position),
+      children: this.#childFields.length === 0 ? NO_CHILDREN : this.#readChildren(item, svcId, position),
       facts: facts && packFacts(facts),
     };
   }
 
-  #readChildren(record: Members, position: number): readonly PageChild[] {
+  #readChildren(record: Members, parent: number | bigint, position: number): readonly PageChild[] {
     const children: PageChild[] = [];
     for (const path of this.#childFields) {
       const list = record[path];
@@ -251,8 +251,9 @@ class RecordReader {
         if (!isMembers(item) || item[this.#id] === undefined) continue;
         const svcId = this.#integer(item[this.#id]);
         const deleted = readDeletion(item[this.#deletedAt]);
-        if (svcId === null) this.#reject(position, missing(item[this.#id], 'svc_id'), path, index);
-        else if (deleted === null) this.#reject(position, 'bad_deleted_at', path, index);
+        const reject = (reason: RejectReason) => this.#reject(position, reason, parent, path, index);
+        if (svcId === null) reject(missing(item[this.#id], 'svc_id'));
+        else if (deleted === null) reject('bad_deleted_at');
         else {
           const platformId = this.#key(item['platform_id']);
           const platformUniqueId = this.#key(item['platform_unique_id']);
@@ -263,14 +264,20 @@ class RecordReader {
     return children;
   }
 
-  #reject(position: number, reason: RejectReason, path = '', index = 0): void {
+  #reject(
+    position: number,
+    reason: RejectReason,
+    parentSvcId: number | bigint | null = null,
+    path = '',
+    index = 0,
+  ): void {
     if (this.rejected.length >= MAX_REJECTED) {
       const text = `The page has more than ${MAX_REJECTED} objects that are not records.`;
       throw new SvcError('bad_response', text, {
         hint: 'Check baseUrl, fieldPrefix and the model names in the configuration.',
       });
     }
-    this.rejected.push({ position, path, reason, index });
+    this.rejected.push({ position, path, parentSvcId, reason, index });
   }
 
   #integer(value: unknown): number | bigint | null {

@@ -199,8 +199,8 @@ export function prepareSaveRejected(db: Db): (row: StreamRow, rejected: readonly
   return (row, rejected) => {
     let saved = 0;
     const equalBefore = new Map<string, number>();
-    for (const { position, path, reason, raw } of rejected) {
-      const object = `${path}\0${reason}\0${raw}`;
+    for (const { position, path, parentSvcId, reason, raw } of rejected) {
+      const object = `${path}\0${parentSvcId}\0${reason}\0${raw}`;
       const count = equalBefore.get(object) ?? 0;
       equalBefore.set(object, count + 1);
       const digest = createHash('sha256').update(`${count}\0${object}`).digest().subarray(0, 16);

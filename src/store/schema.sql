@@ -57,7 +57,7 @@ create table rejected(
   generation text not null, region text not null, model text not null, company_id integer,
   page integer not null, position integer not null, path text not null, reason text not null, raw text not null,
   id integer primary key, stream_id integer not null,
-  digest blob not null, -- of path, reason, text, and how many equal objects precede it in its page
+  digest blob not null, -- of path, parent, reason, text, and how many equal objects precede it in its page
   unique (stream_id, digest)
 ) strict;
 

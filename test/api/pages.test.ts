@@ -76,7 +76,7 @@ describe('an object of a page', () => {
     const good = '{"svc_id":4,"svc_company_id":2}';
     const { records, rejected } = parseV3(page(good, ` ${raw} `, good), 2n);
     expect(records).toHaveLength(2);
-    expect(rejected).toEqual([{ position: 1, path: '', reason, raw }]);
+    expect(rejected).toEqual([{ position: 1, path: '', parentSvcId: null, reason, raw }]);
   });
 
   it.each([
@@ -102,7 +102,7 @@ describe('an object of a page', () => {
     expect(records[0]?.children.map(({ svcId }) => svcId)).toEqual([2, BigInt(MAX)]);
     const reasons = ['bad_svc_id', 'no_svc_id', 'bad_deleted_at', 'bad_svc_id'];
     expect(rejected).toEqual(
-      bad.map((raw, at) => ({ position: 0, path: 'line_items', reason: reasons[at], raw })),
+      bad.map((raw, at) => ({ position: 0, path: 'line_items', parentSvcId: 1, reason: reasons[at], raw })),
     );
   });
 });

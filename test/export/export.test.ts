@@ -223,6 +223,27 @@ describe('export of V3', () => {
     expect(b.look(storedIds)).toHaveLength(10);
   });
 
+  it('keeps a child that cannot be taken of each record, once, however alike they are', async () => {
+    const b = bench();
+    const service = createFakeService({ [V3_LIST]: records(10) });
+    service.fault = ({ number }) => (number === 1 ? { kind: 'overlap', by: 1 } : null);
+    const source: typeof service = {
+      ...service,
+      fetchPage: async (request) => {
+        const page = await service.fetchPage(request);
+        const child = { path: 'line_items', reason: 'no_svc_id', raw: '{"svc_id":null}' } as const;
+        const rejected = page.records.map(({ svcId }, position) => ({
+          ...{ position, parentSvcId: svcId },
+          ...child,
+        }));
+        return { ...page, rejected };
+      },
+    };
+    await b.run(source);
+    await b.run(source);
+    expect(b.look((db) => db.prepare('select count(*) from rejected').pluck().get())).toBe(10n);
+  });
+
   it('asks once more for an empty last page', async () => {
     const b = bench();
     const service = createFakeService({ [V3_LIST]: records(10) });

@@ -135,7 +135,7 @@ function pageOf(
   const rejected: RejectedObject[] = [];
   for (const [position, item] of items.entries()) {
     if ('rejected' in item) {
-      rejected.push({ position, path: '', reason: item.rejected, raw: item.raw });
+      rejected.push({ position, path: '', parentSvcId: null, reason: item.rejected, raw: item.raw });
     } else if (fault?.kind !== 'skip' || !fault.svcIds.includes(item.svcId)) {
       records.push(pageRecord(item));
     }
