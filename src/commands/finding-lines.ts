@@ -1,0 +1,30 @@
+import type { Config } from '../config/config.js';
+import { SvcError } from '../errors.js';
+import { closeDatabase, openDatabase } from '../store/open.js';
+import { type RemapFilter, readFindings, readRemapRun } from '../store/remap.js';
+import { renderNdjson } from './dump-formats.js';
+
+/**
+ * Reads findings as NDJSON, one row of the remap a line, while they are written.
+ *
+ * @param sha256 of the remap that the command read before; null if there was none
+ * @throws SvcError `incomplete` if another remap was built meanwhile
+ */
+export function* readFindingLines(
+  config: Config,
+  filter: RemapFilter,
+  sha256: string | null,
+): Generator<string> {
+  const db = openDatabase(config.database, 'read');
+  try {
+    db.exec('begin');
+    if ((readRemapRun(db)?.sha256 ?? null) !== sha256) {
+      throw new SvcError('incomplete', 'Another remap was built meanwhile.', {
+        hint: 'Run the command again.',
+      });
+    }
+    yield* renderNdjson(readFindings(db, filter));
+  } finally {
+    closeDatabase(db);
+  }
+}
