@@ -136,9 +136,9 @@ async function findResult(places: readonly Place[], regions: readonly string[]):
 }
 
 const COLUMNS = [
-  { title: 'column', keep: true },
-  { title: 'holds V3 ids', keep: true },
-  { title: 'model', keep: true },
+  { title: 'column' },
+  { title: 'holds V3 ids' },
+  { title: 'model' },
   { title: 'values seen', numeric: true },
   { title: 'V3', numeric: true },
   { title: 'V4', numeric: true },

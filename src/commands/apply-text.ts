@@ -37,9 +37,9 @@ export const hasHave = (count: number) => (count === 1 ? 'has' : 'have');
 const escapeCell = (text: string) => escapeLines(text).replaceAll('\n', ' ');
 
 const OUTCOME_COLUMNS: readonly Column[] = [
-  { title: 'column', keep: true },
-  { title: 'outcome', keep: true },
-  { title: 'cells', numeric: true, keep: true },
+  { title: 'column' },
+  { title: 'outcome' },
+  { title: 'cells', numeric: true },
   { title: 'values', numeric: true },
   { title: 'limits' },
   { title: 'examples' },
@@ -120,9 +120,9 @@ export function renderWritten({ written, switchedBefore }: WriteResult, style: S
 }
 
 const CHECK_COLUMNS: readonly Column[] = [
-  { title: 'column', keep: true },
-  { title: 'state', keep: true },
-  { title: 'right', numeric: true, keep: true },
+  { title: 'column' },
+  { title: 'state' },
+  { title: 'right', numeric: true },
   { title: 'wrong', numeric: true },
   { title: 'missing', numeric: true },
   { title: 'changed', numeric: true },

@@ -72,7 +72,7 @@ const MAX_CELL = 60;
 export function renderFieldLines(lines: readonly FieldLine[], width: number): string[] {
   const cell = (text: string | null) => (text === null ? '–' : escapeUnseen(cutText(text, MAX_CELL)));
   return renderTable(
-    [{ title: '' }, { title: 'V3', keep: true }, { title: 'V4', keep: true }, { title: '', keep: true }],
+    [{ title: '' }, { title: 'V3' }, { title: 'V4' }, { title: '' }],
     lines.map(({ name, v3, v4, verdict }) => [cell(name), cell(v3), cell(v4), MARKS[verdict]]),
     width,
   );

@@ -263,11 +263,11 @@ function renderRows(columns: readonly Column[], rows: readonly string[][], width
 
 const DISAGREEMENT_COLUMNS: readonly Column[] = [
   { title: 'disagree' },
-  { title: 'V3 id', keep: true },
-  { title: 'V4 id', keep: true },
+  { title: 'V3 id' },
+  { title: 'V4 id' },
   { title: 'V3 key' },
   { title: 'V4 key' },
-  { title: 'why', keep: true },
+  { title: 'why' },
 ];
 
 function disagreementRows({ disagreements }: Verification): string[][] {
@@ -283,8 +283,8 @@ function disagreementRows({ disagreements }: Verification): string[][] {
 
 const DIFFERENCE_COLUMNS: readonly Column[] = [
   { title: 'fields that differ' },
-  { title: 'field', keep: true },
-  { title: 'pairs', numeric: true, keep: true },
+  { title: 'field' },
+  { title: 'pairs', numeric: true },
   { title: 'such as' },
 ];
 

@@ -39,8 +39,6 @@ export interface DocumentTable {
 export interface DocumentColumn {
   readonly title: string;
   readonly numeric: boolean;
-  /** In a table that is too wide, columns without `keep` are left out first. */
-  readonly keep: boolean;
 }
 
 export interface Item {
@@ -52,7 +50,6 @@ export interface Item {
 type Cell = string | number | null;
 
 const MAX_ROWS = 500;
-const KEPT: readonly string[] = ['V3 id', 'V4 id', 'Model'];
 
 /**
  * A table without empty cells; nothing if it has no rows.
@@ -68,7 +65,6 @@ export function tableOf(
   const columns = titles.map((title, index) => ({
     title,
     numeric: title.startsWith('%') || rows.every((row) => typeof row[index] !== 'string'),
-    keep: KEPT.includes(title),
   }));
   const shown = rows.slice(0, MAX_ROWS).map((row) => row.map(cellOf));
   return { table: { columns, rows: shown, total: rows.length + omitted } };

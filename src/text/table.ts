@@ -1,20 +1,18 @@
 import { at } from './at.js';
-import { displayWidth, fitText, wrapText } from './wrap.js';
+import { displayWidth, wrapCell } from './wrap.js';
 
 export interface Column {
   readonly title: string;
   readonly numeric?: boolean;
-  /** In a table that is too wide, columns without `keep` are left out first. */
-  readonly keep?: boolean;
 }
 
-const MIN_TEXT = 20;
-const MIN_COLUMNS = 3;
+/** The longest id. */
+const MIN_TEXT = 19;
 const GAP = '  ';
 
 /**
- * Renders a table in at most `width` columns. Where it is too wide, texts of the last column wrap, cells of the first
- * are shortened, and then columns are left out, the last ones first; a last line names them. Cells must be escaped.
+ * Renders a table in at most `width` columns. Where it is too wide, the widest texts wrap; what still does not fit is
+ * written under its row. Cells must be escaped.
  */
 export function renderTable(
   columns: readonly Column[],
@@ -22,56 +20,47 @@ export function renderTable(
   width: number,
   indent = '  ',
 ): string[] {
-  const room = width - displayWidth(indent);
-  const lines = [columns.map(({ title }) => title), ...rows];
+  const room = Math.max(1, width - displayWidth(indent));
+  const titles = columns.map(({ title }) => title);
   const natural = columns.map((_, index) =>
-    lines.reduce((widest, cells) => Math.max(widest, displayWidth(at(cells, index))), 0),
+    [titles, ...rows].reduce((widest, cells) => Math.max(widest, displayWidth(at(cells, index))), 0),
   );
-  const shown = columnsThatFit(columns, natural, room);
-  const dropped = columns.filter((_, index) => !shown.includes(index)).map(({ title }) => title);
-  const note = `(not shown for lack of width: ${dropped.join(', ')})`;
-  const widths = shown.map((index) => at(natural, index));
-  const shorten = (index: number) => {
-    const excess = Math.max(0, totalWidth(widths) - room);
-    widths[index] = Math.max(Math.min(at(widths, index), MIN_TEXT), at(widths, index) - excess);
-  };
-  const isNumeric = shown.map((index) => at(columns, index).numeric === true);
-  if (shown.length > 1 && isNumeric.at(-1) === false) shorten(shown.length - 1);
-  if (shown.length > 0) shorten(0);
+  const isNumeric = columns.map(({ numeric }) => numeric === true);
+  const widths = fitWidths(natural, isNumeric, room);
+  const render = (cells: readonly string[]) =>
+    renderRow(cells.slice(0, widths.length), widths, isNumeric).map((line) => indent + line);
   return [
-    ...lines.flatMap((line) => {
-      const cells = shown.map((index) => at(line, index));
-      return renderRow(cells, widths, isNumeric).map((text) => indent + text);
+    ...render(titles),
+    ...rows.flatMap((cells) => {
+      const rest = cells
+        .slice(widths.length)
+        .map((cell, index) => `${titles[widths.length + index]}: ${cell}`);
+      const under = rest.length === 0 ? [] : wrapCell(rest.join('; '), room - GAP.length);
+      return [...render(cells), ...under.map((line) => indent + GAP + line)];
     }),
-    ...(dropped.length === 0 ? [] : wrapText(note, width, indent)),
   ];
 }
 
-function columnsThatFit(columns: readonly Column[], natural: readonly number[], room: number): number[] {
-  const last = columns.length - 1;
-  const least = natural.map((width, index) =>
-    index === 0 || (index === last && columns[last]?.numeric !== true) ? Math.min(width, MIN_TEXT) : width,
-  );
-  let shown = columns.map((_, index) => index);
-  while (shown.length > MIN_COLUMNS && totalWidth(shown.map((index) => at(least, index))) > room) {
-    const dropped = shown.findLast((index) => index > 0 && columns[index]?.keep !== true) ?? shown.at(-1);
-    shown = shown.filter((index) => index !== dropped);
+/** The widths of the first columns, as many as fit. */
+function fitWidths(natural: readonly number[], isNumeric: readonly boolean[], room: number): number[] {
+  const widths = [...natural];
+  while (totalWidth(widths) > room) {
+    const texts = widths.map((width, index) => (isNumeric[index] ? 0 : width));
+    const widest = Math.max(...texts);
+    if (widths.length === 1) return [room];
+    if (widest > MIN_TEXT) widths[texts.indexOf(widest)] = widest - 1;
+    else widths.splice(0, widths.length, ...natural.slice(0, widths.length - 1));
   }
-  return shown;
+  return widths;
 }
 
 function renderRow(cells: readonly string[], widths: readonly number[], isNumeric: readonly boolean[]) {
-  const last = cells.length - 1;
-  const texts = cells.map((cell, index) => {
-    const width = at(widths, index);
-    const isWrapped = index === last && last > 0 && !isNumeric[index];
-    return (isWrapped ? wrapText(cell, width) : [cell]).map((line) => fitText(line, width));
-  });
+  const texts = cells.map((cell, index) => wrapCell(cell, at(widths, index)));
   const height = Math.max(1, ...texts.map((lines) => lines.length));
   return Array.from({ length: height }, (_, line) => {
     const padded = texts.map((lines, index) => {
       const text = lines[line] ?? '';
-      const pad = ' '.repeat(at(widths, index) - displayWidth(text));
+      const pad = ' '.repeat(Math.max(0, at(widths, index) - displayWidth(text)));
       return isNumeric[index] ? pad + text : text + pad;
     });
     return padded.join(GAP).trimEnd();

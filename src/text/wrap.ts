@@ -43,6 +43,11 @@ export function wrapText(text: string, width: number, indent = ''): string[] {
     .map((line) => `${indent}${line.replaceAll(FIXED_SPACE, ' ')}`.trimEnd());
 }
 
+/** Wraps words, and breaks those that are longer than a line. */
+export function wrapCell(text: string, width: number): string[] {
+  return stringWidth(text) <= width ? [text] : wrapAnsi(text, Math.max(1, width), { hard: true }).split('\n');
+}
+
 /** Wraps each line with its own indentation; a list's marker (`- `, `→ `) hangs. `Next:` lines stay whole. */
 export function wrapLines(lines: readonly string[], width: number): string {
   return lines.map((line) => `${wrapHanging(line, width)}\n`).join('');
