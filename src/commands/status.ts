@@ -27,7 +27,7 @@ async function status(io: Io): Promise<Result> {
   const config = await io.config();
   const report = await readReport(io, config, { models: [], companies: [] });
   const { buildDocument } = await import('../report/document.js');
-  const { nameOfStream } = await import('../report/cannot-see.js');
+  const { nameOfStream } = await import('../store/readiness.js');
   const { escapeUnseen } = await import('../text/escape.js');
   const { wrapLines } = await import('../text/wrap.js');
   const database = { file: config.database, bytes: statSync(config.database).size };
@@ -84,14 +84,15 @@ function describeLists(all: Report['lists'], generation: Generation): string {
   const groups = all.filter((group) => group.generation === generation);
   const name = generation.toUpperCase();
   if (groups.length === 0) return `${name}: not exported yet`;
+  const ofRecords = groups.filter(({ model }) => model !== 'core/companies');
   const states = STREAM_STATES.map((state) => ({
     state,
-    lists: sumOf(groups, (group) => (group.state === state ? group.lists : 0)),
+    lists: sumOf(ofRecords, (group) => (group.state === state ? group.lists : 0)),
   })).filter(({ lists }) => lists > 0);
   const named = states.map(({ state, lists }) => `${groupDigits(lists)} ${state}`).join(', ');
   const lists = sumOf(states, (row) => row.lists);
-  const records = sumOf(groups, (group) => group.records);
-  const rejected = sumOf(groups, (group) => group.rejected);
+  const records = sumOf(ofRecords, (group) => group.records);
+  const rejected = sumOf(ofRecords, (group) => group.rejected);
   const rest = rejected === 0 ? '' : `, ${groupDigits(rejected)} rejected`;
   return `${name}: ${countOf(lists, 'list')} (${named}), ${countOf(records, 'record')}${rest}`;
 }

@@ -5,7 +5,7 @@ import type { Config } from '../config/config.js';
 import { type Generation, isUnfinished } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { describeOutcome } from '../reasons.js';
-import { findIncomplete, nameOfList, readStaleness } from '../store/readiness.js';
+import { findIncomplete, nameOfStream, readStaleness } from '../store/readiness.js';
 import { readRemapRun, toFinding } from '../store/remap.js';
 import type { Db } from '../store/sqlite.js';
 import {
@@ -89,7 +89,7 @@ function buildStory(db: Db, config: Config, streams: readonly StreamRow[], row: 
     fields: buildFieldLines(members('v3'), members('v4'), config.fieldPrefix),
     lists: streams.filter(isOfRow).map((stream) => ({
       generation: stream.generation,
-      name: `${stream.generation.toUpperCase()} ${nameOfList(stream)}`,
+      name: nameOfStream(stream),
       state: stream.state,
       readAt: stream.readAt,
       note: stream.endReason,

@@ -3,10 +3,11 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { EXIT_BY_OUTCOME } from '../limits.js';
 import { outcomeKey, rankOfKey, type Status } from '../reasons.js';
-import { readStaleness } from '../store/readiness.js';
+import { nameOfStream, readStaleness } from '../store/readiness.js';
 import { type RemapRun, readRemapRun, type Scope, toFinding } from '../store/remap.js';
 import {
   type AmbiguousCompany,
+  type ListGroup,
   type MonthCount,
   type RowTally,
   readAmbiguousCompanies,
@@ -19,8 +20,8 @@ import {
   readWorstCompanies,
 } from '../store/report-rows.js';
 import type { Db } from '../store/sqlite.js';
+import { listFirst } from '../text/numbers.js';
 import { groupBy, sumBy, sumOf } from '../text/rows.js';
-import { listCannotSee } from './cannot-see.js';
 import { allModels, type JudgedRemap, judgeDatabase, type RowCount } from './gate.js';
 import { countSides, listObstacles, nextStep, titleOfKey } from './next-steps.js';
 import type { Report, RowCounts } from './report-schema.js';
@@ -237,7 +238,8 @@ function summarizeDecisions(
 const MAX_MONTHS = 60;
 
 /**
- * V3 records by month of their latest date, up to the month in which the newest list was read.
+ * V3 records by month of their latest date, up to the month in which the newest list was read. Months between the first
+ * and the last that hold no record are shown, too.
  *
  * @param newest ISO 8601
  */
@@ -247,23 +249,24 @@ function buildTimeline(counts: readonly MonthCount[], newest: string): Report['t
   const dated = counts.flatMap(({ month, ...rest }) =>
     month === null ? [] : [{ ...rest, at: Math.min(Math.max(numberOfMonth(month), first - 1), last + 1) }],
   );
-  const months = dated.map(({ at }) => at);
-  const oldest = Math.min(...months);
-  // Months between the first and the last that hold no record are shown, too.
-  const length = months.length === 0 ? 0 : Math.max(...months) - oldest + 1;
-  const nameOf = (at: number) =>
-    at < first ? `before ${nameOfMonth(first)}` : at > last ? `after ${nameOfMonth(last)}` : nameOfMonth(at);
+  const places = dated.map(({ at }) => at);
+  const oldest = Math.min(...places);
+  const length = places.length === 0 ? 0 : Math.max(...places) - oldest + 1;
+  const months = Array.from({ length }, (_, index) => {
+    const at = oldest + index;
+    const prefix = at < first ? 'before ' : at > last ? 'after ' : '';
+    const month = prefix + nameOfMonth(Math.min(Math.max(at, first), last));
+    return { month, ...sumMonths(dated.filter((row) => row.at === at)) };
+  });
+  const { matched, unmatched, other } = sumMonths(counts.filter(({ month }) => month === null));
+  return { months, undated: matched + unmatched + other };
+}
+
+function sumMonths(rows: readonly Omit<MonthCount, 'month'>[]) {
   return {
-    months: Array.from({ length }, (_, index) => {
-      const rows = dated.filter(({ at }) => at === oldest + index);
-      return {
-        month: nameOf(oldest + index),
-        matched: sumOf(rows, (row) => row.matched),
-        unmatched: sumOf(rows, (row) => row.unmatched),
-        other: sumOf(rows, (row) => row.other),
-      };
-    }),
-    undated: sumOf(counts, (row) => (row.month === null ? row.matched + row.unmatched + row.other : 0)),
+    matched: sumOf(rows, (row) => row.matched),
+    unmatched: sumOf(rows, (row) => row.unmatched),
+    other: sumOf(rows, (row) => row.other),
   };
 }
 
@@ -306,4 +309,94 @@ function describeRemap(
     v4Seen: Number(v4Seen),
   };
   return { remap, conservation };
+}
+
+/** Sentences by code; false: not in this database. */
+type Limitations = Readonly<Record<string, string | false>>;
+
+/** What a passed gate does not prove, given how the database was exported. */
+function listCannotSee(config: Config, scope: Scope, judgement: JudgedRemap): Report['cannotSee'] {
+  const limitations: Limitations = {
+    ...whatReadingMissed(config, judgement),
+    ...whatWasNotAsked(config, scope, judgement.lists),
+    ...WHAT_NO_RUN_SEES,
+  };
+  return Object.entries(limitations).flatMap(([code, text]) => (text === false ? [] : [{ code, text }]));
+}
+
+function whatReadingMissed({ v4 }: Config, { lists, exported, outcomes, times }: JudgedRemap): Limitations {
+  const isAsked = v4.includeDeleted !== false;
+  const isDeletedShown =
+    !exported.some((row) => row.v3Deleted > 0) || exported.some((row) => row.v4Deleted > 0);
+  const short = lists.filter(({ state }) => state === 'short');
+  const absent = lists.filter(({ generation, state }) => generation === 'v3' && state === 'absent');
+  return {
+    v3_vanished:
+      times.toppedUp > 0 &&
+      outcomes.some(
+        ({ status, v3Rows, merged }) =>
+          merged > 0 || (v3Rows > 0 && (status === 'unmatched' || status === 'ambiguous')),
+      ) &&
+      'V3 was topped up, not read again in full: some of the live V3 ids without a V4 id may have vanished from V3 since. `svc-migrate export v3 --restart` reads V3 again in full.',
+    v4_deleted_not_asked:
+      !isAsked && 'V4 was read without its deleted records: what V4 deleted looks unmatched.',
+    v4_deleted_not_shown:
+      isAsked &&
+      !isDeletedShown &&
+      'V4 was asked for deleted records and showed none, though V3 has some: it may not honour include_deleted_records, and then what it deleted looks unmatched.',
+    short_lists:
+      short.length > 0 &&
+      `The service counts more records than it shows (${nameFirst(short)}): what it did not show is not checked.`,
+    absent_in_v3:
+      absent.length > 0 &&
+      `V3 answered 404 for ${nameFirst(absent)}: ids of it that were not read before are not checked.`,
+    rejected_objects:
+      exported.some(({ rejected }) => rejected > 0) &&
+      'Rejected objects have no readable id or company: no row of the remap stands for them.',
+  };
+}
+
+function whatWasNotAsked(
+  { companies: { match, include, exclude }, v3, v4, models, backfill }: Config,
+  scope: Scope,
+  lists: readonly ListGroup[],
+): Limitations {
+  const { models: named = [], companies = [] } = scope;
+  const listed = [include, exclude, v3.companies, v4.companies, companies, named].flat();
+  const absent = lists.filter(({ generation, state }) => generation === 'v4' && state === 'absent');
+  const guessed = models.filter((pair) => pair.v4Guessed && absent.some(({ model }) => model === pair.v3));
+  return {
+    narrowed_scope:
+      listed.length > 0 && 'Only some models or companies were selected: the others were not judged.',
+    guessed_model_names:
+      guessed.length > 0 &&
+      `V4 does not know the guessed names of ${listFirst(
+        guessed.map((pair) => pair.v3),
+        MAX_NAMED,
+      )}: the models may exist under another name.`,
+    inferred_window:
+      backfill.sinceMs === null &&
+      "Where V4's history starts is not configured: it was inferred from V4's own records, or left unknown. Set backfill.since to what the operator says.",
+    same_id_trusted:
+      match === 'same_id' && 'Companies were paired by equal ids because the configuration says so.',
+    file_trusted: typeof match === 'object' && 'Companies were paired by your file, which is trusted.',
+  };
+}
+
+const WHAT_NO_RUN_SEES: Limitations = {
+  nested_objects:
+    'Objects inside records are mapped only where "children" of the model names their field and they have an id.',
+  ghosts:
+    'Records that V3 still shows though their source deleted them long ago look unmatched, or like data that V4 did not load.',
+  shared_platform_id:
+    'Two source records that share a platform_id, one seen only by V3 and one only by V4, look like one record.',
+  after_the_export: 'Records may have appeared, changed or been deleted after the lists were read.',
+  contents:
+    'Ids are compared, not amounts or texts: `svc-migrate verify` shows fields that differ in a sample.',
+};
+
+const MAX_NAMED = 3;
+
+function nameFirst(lists: readonly ListGroup[]): string {
+  return listFirst(lists.map(nameOfStream), MAX_NAMED, '; ');
 }

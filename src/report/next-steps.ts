@@ -34,7 +34,7 @@ const COUNTERS: Readonly<Record<string, KeyText>> = {
   },
   merged: {
     title: 'V3 ids that became one V4 id',
-    meaning: 'Several V3 records have the same V4 record.',
+    meaning: 'Several V3 ids have the same V4 id.',
     action:
       'Check that your product can hold one V4 id for several V3 ids, then accept it with "merged" in "limits".',
   },
@@ -81,8 +81,8 @@ export function titleWithKey(key: string): string {
  */
 export function actionFor(fullKey: string, windows: readonly WindowRow[], model: string | null): string {
   const key = outcomeKey(...splitKey(fullKey));
-  const isDoubtful = windows.some(({ doubtful, source }) => doubtful > 0 || source === 'unknown');
-  if (key === 'unmatched/unexplained' && isDoubtful) return SET_BACKFILL;
+  const isForBackfill = windows.some(({ unexplained }) => unexplained > 0);
+  if (key === 'unmatched/unexplained' && isForBackfill) return SET_BACKFILL;
   const action = key.startsWith('deleted') ? ACCEPT : describeKey(key).action;
   return model === null ? action : action.replace('"limits"', `"limits": {"models": {"${model}": …}}`);
 }

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { escapeMarkup } from '../text/escape.js';
 import { formatTime, groupDigits } from '../text/numbers.js';
-import type { ReportDocument } from './document.js';
+import type { DocumentTable, Item, ReportDocument, Section } from './document.js';
 import type { Report } from './report-schema.js';
-import type { DocumentTable, Item, Section } from './sections.js';
 
 /** Tables with more columns become a list of labelled values on narrow screens. */
 const MAX_NARROW_COLUMNS = 5;

@@ -1,8 +1,7 @@
 import { escapeMarkdown } from '../text/escape.js';
 import { groupDigits } from '../text/numbers.js';
 import { cutText } from '../text/wrap.js';
-import type { ReportDocument } from './document.js';
-import type { DocumentTable, Item, Section } from './sections.js';
+import type { DocumentTable, Item, ReportDocument, Section } from './document.js';
 
 /** Most rows and items, so that the report fits a pull request comment (65,536 characters) even with long names. */
 const MAX_ROWS = 25;

@@ -2,8 +2,7 @@ import { escapeUnseen } from '../text/escape.js';
 import { groupDigits } from '../text/numbers.js';
 import { renderTable } from '../text/table.js';
 import { wrapText } from '../text/wrap.js';
-import type { ReportDocument } from './document.js';
-import type { DocumentTable, Item, Section } from './sections.js';
+import type { DocumentTable, Item, ReportDocument, Section } from './document.js';
 
 export interface TextStyle {
   /** Columns of the longest line. */
@@ -13,26 +12,39 @@ export interface TextStyle {
   readonly verbose: boolean;
 }
 
+/** Longer tables and lists begin with this many rows. */
 const MAX_ROWS = 10;
+const FIRST_ROWS = 5;
+/** Lines that a screen shows. */
+const SCREEN = 24;
 
 const CODES = { bold: '1', red: '1;31', green: '1;32', yellow: '1;33' } as const;
 const TONES = { pass: 'green', fail: 'red', incomplete: 'yellow', not_ready: 'yellow' } as const;
 
-/** The report for a terminal: the verdict, what stands in the way, the numbers, and the verdict again. */
+/** The report for a terminal: the verdict, what stands in the way and the next step, then the numbers. */
 export function renderText(report: ReportDocument, style: TextStyle): string {
-  const details = report.sections.filter(({ isDetail }) => isDetail);
-  const shown = style.verbose ? report.sections : report.sections.filter(({ isDetail }) => !isDetail);
-  const names = details.map(({ title }) => title).join('; ');
+  const { title, outcome, lead, warnings, next } = report;
+  const verdict = paint([title], TONES[outcome], style);
+  const step = paint(wrap(`Next: ${next}`, style), 'bold', style);
+  const isHead = ({ id }: Section) => id === 'obstacles';
+  const isShown = (section: Section) => !isHead(section) && (style.verbose || !section.isDetail);
+  const left = report.sections.filter((section) => !isHead(section) && !isShown(section));
+  const body = [
+    ...report.sections.filter(isShown).map((section) => renderSection(section, style)),
+    left.length === 0
+      ? []
+      : wrap(`With --verbose: ${left.map((section) => section.title).join('; ')}.`, style),
+  ];
   const blocks = [
     [
-      ...paint([report.title], TONES[report.outcome], style),
-      ...report.lead.flatMap((text) => wrap(text, style)),
-      ...report.warnings.flatMap((text) => paint(wrap(`Warning: ${text}`, style), 'yellow', style)),
-      ...nextLines(report, style),
+      ...verdict,
+      ...lead.flatMap((text) => wrap(text, style)),
+      ...warnings.flatMap((text) => paint(wrap(`Warning: ${text}`, style), 'yellow', style)),
     ],
-    ...shown.map((section) => renderSection(section, style)),
-    style.verbose || details.length === 0 ? [] : wrap(`With --verbose: ${names}.`, style),
-    renderEnd(report, style),
+    ...report.sections.filter(isHead).map((section) => renderObstacles(section, next, style)),
+    step,
+    ...body,
+    body.flat().length > SCREEN ? [...verdict, ...step] : [],
   ];
   return `${blocks
     .filter((block) => block.length > 0)
@@ -40,32 +52,39 @@ export function renderText(report: ReportDocument, style: TextStyle): string {
     .join('\n\n')}\n`;
 }
 
-function renderEnd(report: ReportDocument, style: TextStyle): string[] {
-  const { title, outcome, lead } = report;
-  return [...paint(wrap(`${title}: ${lead[0]}`, style), TONES[outcome], style), ...nextLines(report, style)];
-}
-
-function nextLines({ next }: ReportDocument, style: TextStyle): string[] {
-  return paint(wrap(`Next: ${next}`, style), 'bold', style);
+/** The next step is printed below, so its item does not repeat it. */
+function renderObstacles(section: Section, next: string, style: TextStyle): string[] {
+  const items = (section.items ?? []).map(
+    ({ action, ...item }): Item => (action === undefined || action === next ? item : { ...item, action }),
+  );
+  return renderSection({ ...section, items }, style);
 }
 
 export function renderSection({ title, texts = [], table, items = [] }: Section, style: TextStyle): string[] {
+  const shown = first(items, style, FIRST_ROWS);
   return [
     ...paint([title], 'bold', style),
     ...texts.flatMap((text) => wrap(text, style, '  ')),
     ...(table === undefined ? [] : renderRows(table, style)),
-    ...items.flatMap((item) => renderItem(item, style)),
+    ...shown.flatMap((item) => renderItem(item, style)),
+    ...renderMore(items.length - shown.length, style),
   ];
 }
 
 function renderRows({ columns, rows, total }: DocumentTable, style: TextStyle): string[] {
-  const shown = style.verbose ? rows : rows.slice(0, MAX_ROWS);
+  const shown = first(rows, style, MAX_ROWS);
   const cells = shown.map((row) => row.map(escapeUnseen));
-  const more = total - shown.length;
-  return [
-    ...renderTable(columns, cells, style.width),
-    ...(more > 0 ? wrap(`… and ${groupDigits(more)} more: see --verbose, or --json FILE`, style, '  ') : []),
-  ];
+  return [...renderTable(columns, cells, style.width), ...renderMore(total - shown.length, style)];
+}
+
+function first<T>(rows: readonly T[], { verbose }: TextStyle, max: number): readonly T[] {
+  return verbose || rows.length <= max ? rows : rows.slice(0, FIRST_ROWS);
+}
+
+function renderMore(count: number, style: TextStyle): string[] {
+  return count > 0
+    ? wrap(`… and ${groupDigits(count)} more: see --verbose, or --json FILE`, style, '  ')
+    : [];
 }
 
 function renderItem({ title, text, action }: Item, style: TextStyle): string[] {

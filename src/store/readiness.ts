@@ -149,6 +149,13 @@ export function nameOfList(list: {
   return `${model}${region === '' ? '' : ` in ${region}`}${companyId === null ? '' : `, company ${companyId}`}`;
 }
 
+/** `V3 accounting/invoices in eu, company 5`. */
+export function nameOfStream(
+  list: Parameters<typeof nameOfList>[0] & { readonly generation: Generation },
+): string {
+  return `${list.generation.toUpperCase()} ${nameOfList(list)}`;
+}
+
 /** Why there is nothing to compare. */
 export function findNotReady(db: Db, config: Config, scope: Scope = {}): Blocker[] {
   const params = readinessParams(config, scope);

@@ -278,7 +278,9 @@ export const windowRow = z.strictObject({
   v4CompanyId: nullableId.describe('The company with the most doubtful start, else the earliest.'),
   v4SvcId: nullableId.describe('The V4 record that it was inferred from.'),
   platformId: z.string().nullable(),
-  unexplained: count.describe('V3 ids without an explanation in companies whose start is unknown or doubtful.'),
+  unexplained: count.describe(
+    'V3 ids without an explanation in companies whose start is unknown or doubtful.',
+  ),
   nineTenthsSince: time.nullable().describe("Nine in ten of the company's V4 records are from then on."),
 });
 export type WindowRow = z.infer<typeof windowRow>;

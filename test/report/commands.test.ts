@@ -186,6 +186,16 @@ describe('status', () => {
     });
   });
 
+  it('counts records without the list of companies, as the report does', async () => {
+    await withScene(CLEAN, async (test) => {
+      sql("update stream set unique_records = iif(model = 'core/companies', 9, 1)")(test);
+      const text = textOf(await runIn(statusCommand, ['status'], ioOf(test)));
+      expect(text).toContain('V4: 2 lists (2 complete), 2 records');
+      const page = textOf(await runIn(reportCommand, ['report'], ioOf(test)), { verbose: true });
+      expect(page).toContain('4 of 4 read completely');
+    });
+  });
+
   it('names what is unfinished and what changed', async () => {
     await withScene(CLEAN, async (test) => {
       sql(

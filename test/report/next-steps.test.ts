@@ -23,6 +23,15 @@ describe('Next', () => {
     },
   );
 
+  it.each(['duplicate_platform_id_v3', 'duplicate_platform_id_v4'])(
+    'speaks in %s of line items, too',
+    (reason) => {
+      const { title, meaning } = describeKey(`ambiguous/${reason}`);
+      expect(title).not.toMatch(/records/);
+      expect(meaning).toMatch(/line items/);
+    },
+  );
+
   it('takes the first blocker, then the biggest obstacle, then the switch', () => {
     const blocker = {
       code: 'remap_stale',

@@ -9,7 +9,7 @@ import { renderMarkdown } from '../../src/report/render-markdown.js';
 import { renderText } from '../../src/report/render-text.js';
 import type { Report } from '../../src/report/report-schema.js';
 import { displayWidth } from '../../src/text/wrap.js';
-import { CLEAN, MIXED, type Scene, withScene } from './support.js';
+import { CLEAN, INVOICES, MIXED, type Scene, withScene } from './support.js';
 
 const STYLE = { width: 80, color: false, verbose: false };
 
@@ -81,6 +81,53 @@ describe('printers', () => {
       const long = lines.filter((line) => displayWidth(line) > 80 && / /.test(line.trim()));
       expect(long).toEqual([]);
     }
+  });
+
+  it('show the verdict, the history, the biggest blockers and the next step on the first screen', async () => {
+    const report = await reportOf(MIXED);
+    const text = print('report.txt', report);
+    const first = text.split('\n').slice(0, 24).join(' ').replace(/\s+/g, ' ');
+    for (const part of [
+      'NOT SAFE',
+      "V4's history starts",
+      "Older than V4's history",
+      `Next: ${report.next}`,
+    ]) {
+      expect(first).toContain(part);
+    }
+    expect(text.match(/have their V4 id/g)).toHaveLength(1);
+  });
+
+  it('leave out no cell at 80 columns', async () => {
+    const report = await reportOf(MIXED);
+    const region = 'north-america-2';
+    const companies = { v3CompanyId: '9007199254740993', v4CompanyId: '9007199254740995' };
+    const fullSync = report.fullSync.map((row) => ({
+      ...row,
+      ...companies,
+      region,
+      records: 12_345_678,
+      earliest: '2019-02-01T00:00:00.000Z',
+    }));
+    const text = print('report.txt', { ...report, fullSync });
+    for (const cell of [region, '9007199254740993', '12,345,678', '2019-02', INVOICES]) {
+      expect(text.slice(text.indexOf('Full sync to ask'))).toContain(cell);
+    }
+  });
+
+  it.each(['report-verbose.txt', 'report.md', 'report.html'])(
+    'name the region of samples in %s',
+    async (name) => {
+      const report = await reportOf(MIXED);
+      const samples = report.findings.samples.map((row) => ({ ...row, region: 'emea' }));
+      const text = print(name, { ...report, findings: { ...report.findings, samples } });
+      expect(text).toContain('1 in emea');
+    },
+  );
+
+  it('say what the number of findings counts', async () => {
+    const text = print('report-verbose.txt', await reportOf(MIXED)).replace(/\s+/g, ' ');
+    expect(text).toContain('3 V3 records, 1 V3 line item, 1 V4 record');
   });
 
   it.each(NAMES)('spell out control and bidi characters in %s', async (name) => {
