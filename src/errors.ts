@@ -80,7 +80,6 @@ export function expectedError(error: unknown): SvcError | null {
   return error instanceof SvcError ? error : resourceError(error);
 }
 
-/** The result of `work`, or the error with a code that it threw. */
 export async function orError<T>(work: () => T | Promise<T>): Promise<T | SvcError> {
   try {
     return await work();

@@ -1,20 +1,43 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { cwd } from 'node:process';
 import type { Readable } from 'node:stream';
 import { Command, CommanderError, type CommandUnknownOpts, Help } from '@commander-js/extra-typings';
-import { buildCommands } from './commands/all.js';
-import type { Io, Result, Run, Style } from './commands/command.js';
+import { applyCommand } from './commands/apply.js';
+import { checkCommand } from './commands/check.js';
+import type { DefineCommand, Io, Result, Run, Style } from './commands/command.js';
+import { demoCommand } from './commands/demo.js';
+import { doctorCommand } from './commands/doctor.js';
+import { dumpCommand } from './commands/dump.js';
+import { explainCommand } from './commands/explain.js';
+import { exportCommand } from './commands/export.js';
+import { findingsCommand } from './commands/findings.js';
+import { helpCommand } from './commands/help.js';
+import { initCommand } from './commands/init.js';
+import { lookupCommand } from './commands/lookup.js';
+import { remapCommand } from './commands/remap.js';
+import { reportCommand } from './commands/report.js';
+import { runCommand } from './commands/run.js';
+import { sandboxCommand } from './commands/sandbox.js';
+import { statusCommand } from './commands/status.js';
+import { verifyCommand } from './commands/verify.js';
 import type { Config } from './config/config.js';
-import type { ConfigFlags } from './config/load-config.js';
 import { exitCodeOf, expectedError, orError, SvcError } from './errors.js';
 import type { Progress } from './progress.js';
-import { readVersion } from './runtime/version.js';
 import { must } from './text/at.js';
 
 /** Width of text that is not written to a terminal, in columns. */
 const PLAIN_WIDTH = 100;
 const MIN_WIDTH = 40;
+const CLOCK = { now: Date.now };
+
+/** All commands, by the headings of the overview. */
+const GROUPS: Readonly<Record<string, readonly DefineCommand[]>> = {
+  'Start:': [initCommand, doctorCommand, demoCommand, sandboxCommand],
+  'Look:': [runCommand, exportCommand, remapCommand, reportCommand, checkCommand, statusCommand],
+  'Decide:': [findingsCommand, explainCommand, verifyCommand],
+  'Use:': [lookupCommand, dumpCommand, applyCommand, helpCommand],
+};
 
 export interface ProgramHost extends Pick<Io, 'env' | 'signal' | 'runUninterruptible'> {
   readonly stdout: Io['stdout'] & { readonly columns?: number };
@@ -25,9 +48,14 @@ export interface ProgramHost extends Pick<Io, 'env' | 'signal' | 'runUninterrupt
 /** Parses a command line, runs its command, and prints its error, if any; returns the exit code. */
 export async function runProgram(words: readonly string[], host: ProgramHost): Promise<number> {
   let exitCode = 0;
-  const program = buildProgram(host, async (command, outputs, work) => {
-    exitCode = await runCommand(optionsOf(command), outputs, work, host);
+  const program = defineProgram(host);
+  const commands = buildCommands(async (command, outputs, work) => {
+    exitCode = await runWork(program.opts(), outputsOf(command.opts(), outputs), work, host);
   });
+  for (const command of commands) {
+    inheritSettings(command, program);
+    program.addCommand(command);
+  }
   try {
     await program.parseAsync([...words], { from: 'user' });
     return exitCode;
@@ -42,8 +70,14 @@ export async function runProgram(words: readonly string[], host: ProgramHost): P
   }
 }
 
-function buildProgram(host: ProgramHost, run: Run): Command {
-  const program = new Command('svc-migrate')
+export function buildCommands(run: Run): CommandUnknownOpts[] {
+  return Object.entries(GROUPS).flatMap(([heading, commands]) =>
+    commands.map((define) => define(run).helpGroup(heading)),
+  );
+}
+
+function defineProgram(host: ProgramHost) {
+  return new Command('svc-migrate')
     .version(readVersion(), '-V, --version', 'print the version')
     .option('--config <file>', 'configuration file (SVC_MIGRATE_CONFIG)')
     .option('--db <file>', 'database file (SVC_MIGRATE_DB)')
@@ -61,12 +95,9 @@ function buildProgram(host: ProgramHost, run: Run): Command {
       getOutHelpWidth: () => widthOf(host),
       getErrHelpWidth: () => widthOf(host),
     });
-  for (const command of buildCommands(run)) {
-    inheritSettings(command, program);
-    program.addCommand(command);
-  }
-  return program;
 }
+
+type CommonOptions = ReturnType<ReturnType<typeof defineProgram>['opts']>;
 
 /** commander copies settings only to commands that it creates itself. */
 function inheritSettings(command: CommandUnknownOpts, parent: CommandUnknownOpts): void {
@@ -84,44 +115,34 @@ function formatHelp(command: CommandUnknownOpts, helper: Help): string {
   return `${text}Options of every command: --config --db --quiet --verbose --no-color --help\n`;
 }
 
-interface CommonOptions extends ConfigFlags {
-  readonly quiet: boolean;
-  readonly verbose: boolean;
-  readonly color: boolean;
-  readonly given: Readonly<Record<string, unknown>>;
-}
-
-function optionsOf(command: Parameters<Run>[0]): CommonOptions {
-  const given: Readonly<Record<string, unknown>> = command.optsWithGlobals();
-  const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined);
-  return {
-    given,
-    config: textOf(given['config']),
-    db: textOf(given['db']),
-    quiet: given['quiet'] === true,
-    verbose: given['verbose'] === true,
-    color: given['color'] !== false,
-  };
+/** The package's version. Checked by hand: `--version` should not load a validator. */
+function readVersion(): string {
+  const content: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  if (typeof content === 'object' && content !== null && 'version' in content) return String(content.version);
+  throw new Error('package.json names no version.');
 }
 
 /** An output by the name of its option, such as `json`; `-` is stdout. */
 type NamedOutput = readonly [name: string, target: string];
 
+function outputsOf(options: Readonly<Record<string, unknown>>, names: readonly string[]): NamedOutput[] {
+  return names.flatMap((name): NamedOutput[] => {
+    const target = options[name];
+    return typeof target === 'string' ? [[name, target]] : [];
+  });
+}
+
 /**
  * Runs a command's work. Requested files never hold the result of an earlier run: they are removed before it starts, and
  * `--json` holds its error if it fails.
  */
-async function runCommand(
+async function runWork(
   options: CommonOptions,
-  outputNames: readonly string[],
+  outputs: readonly NamedOutput[],
   work: (io: Io) => Promise<Result>,
   host: ProgramHost,
 ): Promise<number> {
   assertFolder();
-  const outputs = outputNames.flatMap((name): NamedOutput[] => {
-    const target = options.given[name];
-    return typeof target === 'string' ? [[name, target]] : [];
-  });
   const progress = await createProgressOf(options, host);
   const io = buildIo(options, host, progress);
   const { assertTargets, removeOutput } = await import('./runtime/write-output.js');
@@ -164,19 +185,18 @@ async function createProgressOf(options: CommonOptions, { stderr, env }: Program
     isTty,
     width: () => stderr.columns ?? PLAIN_WIDTH,
     color: isTty && isColored(options, env),
-    quiet: options.quiet,
-    verbose: options.verbose,
-    clock: { now: Date.now },
+    quiet: options.quiet === true,
+    verbose: options.verbose === true,
+    clock: CLOCK,
   });
 }
 
 function buildIo(options: CommonOptions, host: ProgramHost, progress: Progress): Io {
   const { stdout, stderr, env, signal, runUninterruptible } = host;
-  const clock = { now: Date.now };
   let config: Promise<Config> | undefined;
   const load = async () => {
     const { loadConfig } = await import('./config/load-config.js');
-    return loadConfig({ env, flags: options, nowMs: clock.now() });
+    return loadConfig({ env, flags: options, nowMs: CLOCK.now() });
   };
   return {
     get stdin() {
@@ -185,11 +205,12 @@ function buildIo(options: CommonOptions, host: ProgramHost, progress: Progress):
     stdout: progress.clearBefore(stdout),
     stderr: progress.clearBefore(stderr),
     env,
-    clock,
+    clock: CLOCK,
+    version: readVersion(),
     style: {
       width: widthOf(host),
       color: stdout.isTTY === true && isColored(options, env),
-      verbose: options.verbose,
+      verbose: options.verbose === true,
     },
     signal,
     onProgress: progress.onProgress,
@@ -229,7 +250,6 @@ async function writeResult(result: Result, outputs: readonly NamedOutput[], io: 
   if (text !== undefined && text !== '') await writeOutput('-', [text], io);
 }
 
-/** The content of an output; null if the command wrote it itself. */
 async function contentOf(name: string, result: Result, style: Style): Promise<Iterable<string> | null> {
   if (name !== 'json' || result.json === undefined) return result.outputs?.[name]?.(style) ?? null;
   const { renderJson } = await import('./text/escape.js');
@@ -309,7 +329,6 @@ function helpHint(words: readonly string[]): string {
   return `Run \`svc-migrate ${command === undefined ? '' : `${command} `}--help\`.`;
 }
 
-/** Writes text, and waits until it is written. */
 export function write(stream: NodeJS.WritableStream, text: string): Promise<void> {
   return new Promise((done) => {
     stream.write(text, () => done());

@@ -3,10 +3,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { buildCommands } from '../src/commands/all.js';
 import { configSchema } from '../src/config/settings.js';
 import { TOPICS } from '../src/docs/topics.js';
 import { EXIT_BY_CODE } from '../src/errors.js';
+import { buildCommands } from '../src/program.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const PAGES = [

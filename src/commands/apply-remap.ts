@@ -9,12 +9,8 @@ export async function withRemap<T>(
   work: (remap: RemapIds, gate: (io: Io) => Promise<string>) => Promise<T>,
 ): Promise<T> {
   const { openRemapIds } = await import('../apply/remap-ids.js');
-  const { assertUsableRemap } = await import('../store/readiness.js');
-  const { verifyRemap } = await import('../store/integrity.js');
-  const { readDatabase } = await import('./read-database.js');
-  return readDatabase(config, async (db) => {
-    assertUsableRemap(db, config, { allowIncomplete: options.allowIncomplete === true });
-    verifyRemap(db);
+  const { readVerifiedRemap } = await import('./database.js');
+  return readVerifiedRemap(config, options, async (db) => {
     const gate = async (io: Io) => {
       const { judgeDatabase } = await import('../report/gate.js');
       return judgeDatabase(db, config, {}, io.clock.now()).outcome;

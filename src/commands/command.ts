@@ -19,6 +19,8 @@ export interface Io {
   readonly stderr: Writable & { readonly isTTY?: boolean };
   readonly env: Env;
   readonly clock: Clock;
+  /** Of the package. */
+  readonly version: string;
   readonly style: Style;
   readonly signal: AbortSignal;
   readonly onProgress: OnProgress;
@@ -45,7 +47,7 @@ export interface Result {
  * @param outputs options that name output files, such as `json`
  */
 export type Run = (
-  command: Pick<CommandUnknownOpts, 'name' | 'opts' | 'optsWithGlobals'>,
+  command: Pick<CommandUnknownOpts, 'opts'>,
   outputs: readonly string[],
   work: (io: Io) => Promise<Result>,
 ) => Promise<void>;

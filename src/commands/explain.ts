@@ -19,7 +19,7 @@ export const explainCommand: DefineCommand = (run) =>
         const config = await io.config();
         const place = placeOf(name, options, config);
         const { explainRecord, renderExplanation } = await import('../inspect/explain.js');
-        const { readDatabase } = await import('./read-database.js');
+        const { readDatabase } = await import('./database.js');
         const explanation = await readDatabase(config, (db) => explainRecord(db, config, { ...place, id }));
         for (const text of explanation.warnings) io.onProgress({ kind: 'note', level: 'warning', text });
         return {

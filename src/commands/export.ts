@@ -7,7 +7,15 @@ import type { Scope } from '../store/remap.js';
 import { groupDigits } from '../text/numbers.js';
 import type { DefineCommand, Io, Result, Style } from './command.js';
 import { durationMs, narrowingOf, repeatable, repeatableId } from './options.js';
-import { writeDatabase } from './write-database.js';
+
+const WAIT_TIMEOUT_MS = 7_200_000;
+
+export const WAIT = new Option(
+  '--wait [duration]',
+  'read V4 once its counts stay the same for this long; waits up to 2h',
+)
+  .preset('5m')
+  .argParser(durationMs);
 
 export const exportCommand: DefineCommand = (run) =>
   new Command('export')
@@ -19,22 +27,12 @@ export const exportCommand: DefineCommand = (run) =>
     .option('--model <path>', 'only this V3 model (repeatable)', repeatable)
     .option('--company <id>', 'only this company (repeatable)', repeatableId)
     .option('--restart', 'read everything again from the start')
-    .option('--wait', 'wait until the backfill of V4 has settled before reading V4')
-    .addOption(
-      new Option('--settle <duration>', 'with --wait: how long all counts must stay the same')
-        .argParser(durationMs)
-        .default(300_000, '5m'),
-    )
-    .addOption(
-      new Option('--wait-timeout <duration>', 'with --wait: longest time to wait')
-        .argParser(durationMs)
-        .default(7_200_000, '2h'),
-    )
+    .addOption(WAIT)
     .addHelpText('after', '\nExample:\n  svc-migrate export v4 --wait')
     .action((generation, options, command) =>
       run(command, [], async (io) => {
         const config = await io.config();
-        if (generation === 'v3' && options.wait === true) {
+        if (generation === 'v3' && options.wait !== undefined) {
           throw new SvcError('usage', '--wait is for V4, which `export v3` does not read.');
         }
         const generations = generation === undefined ? GENERATIONS : [generation];
@@ -56,9 +54,7 @@ export function requestOf(
     readonly model?: readonly string[] | undefined;
     readonly company?: readonly bigint[] | undefined;
     readonly restart?: true | undefined;
-    readonly wait?: true | undefined;
-    readonly settle: number;
-    readonly waitTimeout: number;
+    readonly wait?: number | undefined;
   },
   config: Config,
   generations: readonly Generation[],
@@ -67,7 +63,7 @@ export function requestOf(
     ...narrowingOf(options, config),
     generations,
     restart: options.restart === true,
-    wait: options.wait === true ? { settleMs: options.settle, timeoutMs: options.waitTimeout } : null,
+    wait: options.wait === undefined ? null : { settleMs: options.wait, timeoutMs: WAIT_TIMEOUT_MS },
   };
 }
 
@@ -87,6 +83,7 @@ export async function exportGenerations(
   const secrets = await listSecrets(config, io.env);
   const { createApi } = await import('../api/client.js');
   const { runExport } = await import('../export/run-export.js');
+  const { writeDatabase } = await import('./database.js');
   const { clock, onProgress, signal } = io;
   return writeDatabase(config, 'create', async (db) => {
     const api = createApi({ config, keys, secrets, onProgress, signal });
@@ -118,7 +115,7 @@ async function resultOf({ generations }: ExportSummary, config: Config, io: Io):
   for (const { message } of others) io.onProgress({ kind: 'note', level: 'warning', text: message });
   if (worst !== undefined) throw worst;
   const { assertListsExist } = await import('../store/readiness.js');
-  const { readDatabase } = await import('./read-database.js');
+  const { readDatabase } = await import('./database.js');
   await readDatabase(config, (db) => {
     for (const { generation } of generations) assertListsExist(db, generation);
   });

@@ -59,20 +59,13 @@ async function findings(options: FindingsOptions, io: Io): Promise<Result> {
     statuses: options.status === undefined ? FINDING_STATUSES : [options.status],
     reasons: options.reason?.flatMap(withParents) ?? [],
   };
-  const { assertUsableRemap, readStaleness } = await import('../store/readiness.js');
   const { readRemapRun } = await import('../store/remap.js');
-  const { readDatabase } = await import('./read-database.js');
-  return readDatabase(config, async (db) => {
-    assertUsableRemap(db, config, { allowIncomplete: true, allowStale: true });
+  const { readLastRemap } = await import('./database.js');
+  const { readFindingLines } = await import('./remap-lines.js');
+  return readLastRemap(config, { allowIncomplete: true }, io, async (db, stale) => {
     assertCompanies(db, narrowing.companies);
-    const changes = readStaleness(db, config);
-    if (changes.length > 0) {
-      const text = `The remap is stale. Changed since it was built: ${changes.join(', ')}.`;
-      io.onProgress({ kind: 'note', level: 'warning', text });
-    }
     const sha256 = readRemapRun(db)?.sha256 ?? null;
-    const { readFindingLines } = await import('./finding-lines.js');
-    const head = { schemaVersion: 1, exitCode: 0, remap: { sha256, stale: changes.length > 0 } };
+    const head = { schemaVersion: 1, exitCode: 0, remap: { sha256, stale } };
     const outputs = { json: () => renderJsonList(head, readFindingLines(config, filter, sha256)) };
     const isDraft = options.writeDecisions !== undefined || options.writeCompanies !== undefined;
     const text = isDraft
@@ -136,7 +129,7 @@ const TITLES = ['V3 id', 'V4 id', 'Company', 'Model', 'platform_id'];
 
 /** A section for each reason, with its first rows. */
 async function describeReasons(rows: readonly RemapRow[], counts: readonly RowTally[], namesRegion: boolean) {
-  const { nameOfPath, tableOf } = await import('../report/document.js');
+  const { nameOfPath, tableOf } = await import('../report/sections.js');
   const { countSides, describeIds, describeKey, titleWithKey } = await import('../report/next-steps.js');
   const { splitByGeneration } = await import('../report/gate.js');
   const { cutText } = await import('../text/wrap.js');

@@ -55,17 +55,11 @@ async function lookUp(name: string, words: readonly string[], options: LookupOpt
     });
   }
   const ids = words.map((word) => parseWord(word, 'usage', 'The argument'));
-  const { assertUsableRemap, readStaleness } = await import('../store/readiness.js');
   const { prepareLookup } = await import('../store/lookup.js');
   const { writeOutput } = await import('../runtime/write-output.js');
-  const { readDatabase } = await import('./read-database.js');
-  return readDatabase(config, async (db) => {
-    const warn = (text: string) => io.onProgress({ kind: 'note', level: 'warning', text });
-    const { allowIncomplete = false, reverse = false, json } = options;
-    assertUsableRemap(db, config, { allowIncomplete, allowStale: true });
-    const changes = readStaleness(db, config);
-    const isStale = changes.length > 0;
-    if (isStale) warn(`The remap is stale. Changed since it was built: ${changes.join(', ')}.`);
+  const { readLastRemap } = await import('./database.js');
+  const { reverse = false, json } = options;
+  return readLastRemap(config, options, io, async (db, isStale) => {
     const find = prepareLookup(db);
     const outcomes = new Set<string>();
     async function* lines(): AsyncGenerator<string> {
@@ -76,7 +70,9 @@ async function lookUp(name: string, words: readonly string[], options: LookupOpt
       }
     }
     await writeOutput(json ?? '-', lines(), io);
-    for (const [outcome, hint] of HINTS) if (outcomes.has(outcome)) warn(hint);
+    for (const [outcome, text] of HINTS) {
+      if (outcomes.has(outcome)) io.onProgress({ kind: 'note', level: 'warning', text });
+    }
     return { exitCode: outcomes.has('unknown') ? 1 : 0 };
   });
 }

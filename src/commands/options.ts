@@ -6,24 +6,20 @@ import type { Scope } from '../store/remap.js';
 import { parseDuration } from '../text/numbers.js';
 import { didYouMeanClause } from '../text/suggest.js';
 
-/** Parses a repeatable option. */
 export function repeatable(value: string, before: readonly string[] | undefined): readonly string[] {
   return [...(before ?? []), value];
 }
 
-/** Parses an id. */
 export function idOption(value: string): bigint {
   const id = parseId(value);
   if (id === null) throw new InvalidArgumentError('It must be an id: digits.');
   return id;
 }
 
-/** Parses a repeatable option of ids. */
 export function repeatableId(value: string, before: readonly bigint[] | undefined): readonly bigint[] {
   return [...(before ?? []), idOption(value)];
 }
 
-/** Parses a whole number within bounds. */
 export function wholeNumber(min: number, max: number): (value: string) => number {
   return (value) => {
     const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;

@@ -4,7 +4,6 @@ import type { Decision, NamedCompanyPair } from '../domain.js';
 import type { RemapSummary } from '../match/build-remap.js';
 import { countOf } from '../text/numbers.js';
 import type { DefineCommand, Io } from './command.js';
-import { writeDatabase } from './write-database.js';
 
 export const remapCommand: DefineCommand = (run) =>
   new Command('remap')
@@ -41,6 +40,7 @@ export async function readAnswers(config: Config): Promise<Answers> {
 export async function rebuildRemap(config: Config, answers: Answers, io: Io): Promise<RemapSummary> {
   const { buildRemap } = await import('../match/build-remap.js');
   const { assertSameExport } = await import('../store/fingerprint.js');
+  const { writeDatabase } = await import('./database.js');
   io.onProgress({ kind: 'stage', name: 'remap' });
   const { clock, onProgress } = io;
   return writeDatabase(config, 'write', (db) => {

@@ -7,7 +7,6 @@ import type { Db } from '../store/sqlite.js';
 import type { DefineCommand, Io, Result } from './command.js';
 import { narrowingOf, repeatable, repeatableId } from './options.js';
 
-/** Options that name the files of a report. */
 export const REPORT_OUTPUTS = ['json', 'ndjson', 'markdown', 'html', 'junit'] as const;
 
 /** Starts the definition of a command that ends with a report: its scope and its files. */
@@ -54,12 +53,11 @@ export async function readReport(
 ): Promise<Report> {
   io.onProgress({ kind: 'stage', name: 'report' });
   const { buildReport } = await import('../report/build-report.js');
-  const { readVersion } = await import('../runtime/version.js');
-  const { readDatabase } = await import('./read-database.js');
+  const { readDatabase } = await import('./database.js');
   return readDatabase(config, (db) => {
     inspect(db);
     assertCompanies(db, scope.companies);
-    return buildReport(db, { config, scope, nowMs: io.clock.now(), toolVersion: readVersion() });
+    return buildReport(db, { config, scope, nowMs: io.clock.now(), toolVersion: io.version });
   });
 }
 
@@ -72,10 +70,9 @@ export function assertCompanies(db: Db, companies: readonly bigint[]): void {
   }
 }
 
-/** Prints a report in every format. */
 export async function printReport(report: Report, config: Config, scope: Scope): Promise<Result> {
   const { buildDocument } = await import('../report/document.js');
-  const { readFindingLines } = await import('./finding-lines.js');
+  const { readFindingLines } = await import('./remap-lines.js');
   const { renderHtml } = await import('../report/render-html.js');
   const { renderJunit } = await import('../report/render-junit.js');
   const { renderMarkdown } = await import('../report/render-markdown.js');

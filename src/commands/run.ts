@@ -1,11 +1,9 @@
-import { Option } from '@commander-js/extra-typings';
 import { GENERATIONS } from '../domain.js';
 import { EXIT_BY_CODE } from '../errors.js';
 import type { ExportSummary } from '../export/run-export.js';
 import { judgeRemap } from './check.js';
 import type { DefineCommand, Io } from './command.js';
-import { exportGenerations, requestOf } from './export.js';
-import { durationMs } from './options.js';
+import { exportGenerations, requestOf, WAIT } from './export.js';
 import { readAnswers, rebuildRemap } from './remap.js';
 import { defineReporting, REPORT_OUTPUTS } from './report.js';
 
@@ -16,17 +14,7 @@ export const runCommand: DefineCommand = (run) =>
       'The whole migration up to the report. After an incomplete export it continues, so that the report shows what is known, and exits with 4.',
     )
     .option('--restart', 'read everything again from the start')
-    .option('--wait', 'wait until the backfill of V4 has settled before reading V4')
-    .addOption(
-      new Option('--settle <duration>', 'with --wait: how long all counts must stay the same')
-        .argParser(durationMs)
-        .default(300_000, '5m'),
-    )
-    .addOption(
-      new Option('--wait-timeout <duration>', 'with --wait: longest time to wait')
-        .argParser(durationMs)
-        .default(7_200_000, '2h'),
-    )
+    .addOption(WAIT)
     .addHelpText('after', '\nExample:\n  svc-migrate run --html report.html')
     .action((options, command) =>
       run(command, REPORT_OUTPUTS, async (io) => {

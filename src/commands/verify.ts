@@ -24,13 +24,9 @@ export const verifyCommand: DefineCommand = (run) =>
         const { createApi } = await import('../api/client.js');
         const { loadKeys, listSecrets } = await import('../config/api-keys.js');
         const { renderVerification, verifyPairs } = await import('../inspect/verify.js');
-        const { assertUsableRemap } = await import('../store/readiness.js');
-        const { verifyRemap } = await import('../store/integrity.js');
-        const { readDatabase } = await import('./read-database.js');
+        const { readVerifiedRemap } = await import('./database.js');
         io.onProgress({ kind: 'stage', name: 'verify' });
-        const result = await readDatabase(config, async (db) => {
-          assertUsableRemap(db, config, { allowIncomplete: true });
-          verifyRemap(db);
+        const result = await readVerifiedRemap(config, { allowIncomplete: true }, async (db) => {
           const [keys, secrets] = [await loadKeys(config, io.env), await listSecrets(config, io.env)];
           const { signal, onProgress } = io;
           const api = createApi({ config, keys, secrets, signal, onProgress });

@@ -143,5 +143,5 @@ function notSettled({ moved }: Settling, timeoutMs: number): SvcError {
       ? 'it has not been quiet for long enough'
       : `still moving: ${listFirst(moved.map(labelOf))}`;
   const text = `V4's backfill has not settled in ${formatDuration(timeoutMs)}; ${why}.`;
-  return new SvcError('not_settled', text, { hint: 'Run again later, or allow more with --wait-timeout.' });
+  return new SvcError('not_settled', text, { hint: 'Run again later.' });
 }

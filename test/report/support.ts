@@ -287,6 +287,7 @@ export function ioOf({ config }: Pick<TestScene, 'config'>, notes: string[] = []
     stderr: new PassThrough(),
     env: {},
     clock: { now: () => NOW },
+    version: '0.0.0',
     style: { width: 80, color: false, verbose: false },
     signal: new AbortController().signal,
     onProgress: (event) => {

@@ -1,8 +1,18 @@
 import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { closeDatabase, openDatabase } from '../store/open.js';
-import { type RemapFilter, readFindings, readRemapRun } from '../store/remap.js';
-import { renderNdjson } from './dump-formats.js';
+import { type RemapFilter, type RemapRow, readFindings, readRemapRun } from '../store/remap.js';
+import { escapeJson } from '../text/escape.js';
+
+/** Renders rows as NDJSON. Numbers in the evidence keep their digits. */
+export function* renderNdjson(rows: Iterable<RemapRow>): Generator<string> {
+  for (const { evidence, ...row } of rows) {
+    const head = JSON.stringify(row, (_, value: unknown) =>
+      typeof value === 'bigint' ? String(value) : value,
+    );
+    yield `${escapeJson(`${head.slice(0, -1)},"evidence":${evidence}}`)}\n`;
+  }
+}
 
 /**
  * Reads findings as NDJSON, one row of the remap a line, while they are written.
