@@ -60,13 +60,15 @@ export function digestRemap(db: Db, throwIfStopped: () => void = () => {}): stri
   const hash = createHash('sha256');
   const block = db.prepare<[bigint], { rows: string; count: bigint; last: bigint }>(`
     select json_group_array(json_array(id, group_id, parent, platform_id, v3_svc_id, v4_svc_id, evidence)) as rows,
-      count(*) as count, max(id) as last
+      count(*) as count, ifnull(max(id), 0) as last
     from (select * from remap_row where id >= ? order by id limit ${ROWS_PER_BLOCK})`);
-  for (let from: bigint | null = MIN_INT64; from !== null; ) {
+  let from = MIN_INT64;
+  for (let isFull = true; isFull; ) {
     throwIfStopped();
     const { rows, count, last } = must(block.get(from), 'block of rows');
     hash.update(rows);
-    from = count < ROWS_PER_BLOCK ? null : last + 1n;
+    isFull = count === BigInt(ROWS_PER_BLOCK);
+    from = last + 1n;
   }
   hash.update(db.prepare<[], string>(COUNTS).pluck().get() ?? '');
   for (const table of DESCRIPTIONS) {
