@@ -2,7 +2,7 @@ import { type StaleReason, shownState } from '../domain.js';
 import { outcomeKey, STATUSES } from '../reasons.js';
 import { nameOfStream } from '../store/readiness.js';
 import { at, must } from '../text/at.js';
-import { countOf, formatDuration, formatShare, formatTime, groupDigits, listFirst } from '../text/numbers.js';
+import { countOf, formatShare, formatTime, groupDigits, listFirst } from '../text/numbers.js';
 import { compare, sumOf } from '../text/rows.js';
 import type { Column } from '../text/table.js';
 import { cutText } from '../text/wrap.js';
@@ -210,7 +210,7 @@ const UNIT_NAMES: Readonly<Record<JudgedLimit['unit'], string>> = {
 function describeAllowed({ allowed, unit, base }: JudgedLimit): string {
   if (allowed === null) return 'any';
   if (typeof allowed === 'string') return `${allowed} of ${countOf(base ?? 0, 'V3 id')}`;
-  return unit === 'hours' ? formatDuration(allowed * 3_600_000) : groupDigits(allowed);
+  return groupDigits(unit === 'hours' ? Number(allowed.toFixed(2)) : allowed);
 }
 
 /** `unmatched for crm/companies`. */

@@ -229,7 +229,7 @@ it('evidence that is too old is told in hours, not in records', async () => {
     const old = report({}, NOW + 30 * 3_600_000);
     const text = renderText(buildDocument(old), { width: 80, color: false, verbose: false });
     expect(old.gate.limits.at(-1)).toMatchObject({ name: 'maxAge', actual: 33, pass: false });
-    expect(text).toContain('Evidence too old: limit maxAge: 33 hours found, 1 d allowed');
+    expect(text).toContain('Evidence too old: limit maxAge: 33 hours found, 24 allowed');
     expect(text).not.toMatch(/– +hours/);
   });
 });
