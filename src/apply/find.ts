@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { parse } from 'csv-parse/sync';
-import { formatModelRef, type ModelRef } from '../config/apply-targets.js';
+import { parseModelRef } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
 import { findColumn, isOwnTable } from './crosswalk.js';
 import type { ColumnFacts, Database, TableFacts } from './db/database.js';
@@ -121,15 +121,15 @@ function judgeSample(
   remap: RemapIds,
 ): Omit<Proposal, 'table' | 'column' | 'path'> {
   const ids = values.filter(isIdText).map(BigInt);
-  const fits = ids.length === 0 ? [] : remap.refs.map((ref) => fitOf(ref, name, ids, remap));
+  const fits = ids.length === 0 ? [] : remap.models.map((model) => fitOf(model, name, ids, remap));
   const rank = ({ v3, isNamed }: Fit) => v3 * 2 + (isNamed ? 1 : 0);
   const best = fits.reduce<Fit | null>((a, b) => (a === null || rank(b) > rank(a) ? b : a), null);
   if (best === null || best.v3 + best.v4 === 0) return { ...NOTHING, seen: values.length };
-  const { ref, v3, v4 } = best;
+  const { model, v3, v4 } = best;
   return {
     standing: standingOf(best, ids, values.length, remap),
-    model: formatModelRef(ref),
-    region: regionOf(ref, ids, remap),
+    model,
+    region: regionOf(model, ids, remap),
     seen: values.length,
     v3,
     v4,
@@ -137,25 +137,25 @@ function judgeSample(
 }
 
 interface Fit {
-  readonly ref: ModelRef;
+  readonly model: string;
   readonly isNamed: boolean;
   readonly v3: number;
   readonly v4: number;
 }
 
-function fitOf(ref: ModelRef, name: string, ids: readonly bigint[], remap: RemapIds): Fit {
+function fitOf(model: string, name: string, ids: readonly bigint[], remap: RemapIds): Fit {
   let v3 = 0;
   let v4 = 0;
   for (const id of ids) {
-    const { reason } = remap.judge(ref, null, id);
+    const { reason } = remap.judge(model, null, id);
     if (reason === 'unknown/known_as_v4_only') v4 += 1;
     else if (reason !== 'unknown/not_in_remap') v3 += 1;
   }
-  return { ref, isNamed: isNamedAfter(name, ref), v3, v4 };
+  return { model, isNamed: isNamedAfter(name, model), v3, v4 };
 }
 
 function standingOf(
-  { ref, isNamed, v3, v4 }: Fit,
+  { model, isNamed, v3, v4 }: Fit,
   ids: readonly bigint[],
   seen: number,
   remap: RemapIds,
@@ -165,12 +165,12 @@ function standingOf(
   if (share < MIN_POSSIBLE) return 'none';
   if (share < MIN_LIKELY) return isNamed ? 'possible' : 'none';
   if (isNamed) return 'likely';
-  return chanceOf(ref, ids, remap) <= MAX_CHANCE ? 'likely' : 'by_chance';
+  return chanceOf(model, ids, remap) <= MAX_CHANCE ? 'likely' : 'by_chance';
 }
 
-function regionOf(ref: ModelRef, ids: readonly bigint[], remap: RemapIds): string | null {
+function regionOf(model: string, ids: readonly bigint[], remap: RemapIds): string | null {
   const isIn = (region: string, id: bigint) =>
-    remap.judge(ref, region, id).reason?.startsWith('unknown/') !== true;
+    remap.judge(model, region, id).reason?.startsWith('unknown/') !== true;
   const shares = remap.regions.map((region) => ({
     region,
     share: ids.filter((id) => isIn(region, id)).length / ids.length,
@@ -182,18 +182,19 @@ function regionOf(ref: ModelRef, ids: readonly bigint[], remap: RemapIds): strin
 }
 
 /** The share of V3 ids among all numbers in the range of the values. */
-function chanceOf(ref: ModelRef, ids: readonly bigint[], remap: RemapIds): number {
+function chanceOf(model: string, ids: readonly bigint[], remap: RemapIds): number {
   const low = ids.reduce((a, b) => (b < a ? b : a));
   const span = ids.reduce((a, b) => (b > a ? b : a)) - low + 1n;
   const count = span < BigInt(PROBES) ? Number(span) : PROBES;
   const hits = Array.from({ length: count }, (_, at) => low + (span * BigInt(at)) / BigInt(count)).filter(
-    (id) => !remap.judge(ref, null, id).reason?.startsWith('unknown/'),
+    (id) => !remap.judge(model, null, id).reason?.startsWith('unknown/'),
   );
   return hits.length / count;
 }
 
 /** `invoice_id` is named after `accounting/invoices`, `lineItemId` after `accounting/invoices#line_items`. */
-export function isNamedAfter(name: string, { model, path }: ModelRef): boolean {
+export function isNamedAfter(name: string, ref: string): boolean {
+  const { model, path } = parseModelRef(ref);
   const words = (text: string) =>
     text
       .replace(/([a-z])([A-Z])/g, '$1_$2')

@@ -1,13 +1,5 @@
 import { type Node, parseTree } from 'jsonc-parser';
-import {
-  columnLabel,
-  type IdColumn,
-  type JsonPath,
-  MODEL_REF,
-  type ModelRef,
-  parseJsonPath,
-  parseModelRef,
-} from '../config/apply-targets.js';
+import { columnLabel, type IdColumn, type JsonPath, parseJsonPath } from '../config/apply-targets.js';
 import { MAX_INT64, MIN_INT64 } from '../domain.js';
 import { at, must } from '../text/at.js';
 import { escapeUnseen } from '../text/escape.js';
@@ -192,28 +184,23 @@ function mapped(value: Value): Verdict {
 /** Judges one value: an integer, or a text that may be one. The new value has the same type. */
 export function judgeValue(remap: RemapIds, id: IdColumn, value: Value, scope: RowScope): Verdict {
   if (value === null || value === '') return EMPTY;
-  const ref = modelOf(remap, id, scope);
-  if (ref === 'not_ours') return NOT_OURS;
+  const model = modelOf(remap, id, scope);
+  if (model === 'not_ours') return NOT_OURS;
   const region = id.regionColumn === undefined ? (id.region ?? null) : scope.region;
   if (typeof value === 'string' && !isIdText(value)) return unknown(invalidFormOf(value));
-  if (ref === null) return unknown('unknown_model');
+  if (model === null) return unknown('unknown_model');
   if (id.regionColumn !== undefined && region === null) return unknown('no_scope');
-  const judgement = remap.judge(ref, region, BigInt(value));
+  const judgement = remap.judge(model, region, BigInt(value));
   if (judgement.v4 === null) return { ...judgement, new: null };
   return mapped(typeof value === 'bigint' ? judgement.v4 : String(judgement.v4));
 }
 
-function modelOf(remap: RemapIds, id: IdColumn, scope: RowScope): ModelRef | 'not_ours' | null {
-  if (id.model !== undefined) return parseModelRef(id.model);
-  const { models } = id;
+/** Null: not known. */
+function modelOf(remap: RemapIds, { model, models }: IdColumn, scope: RowScope): string | null {
+  if (model !== undefined) return model;
   if (scope.model === null) return null;
-  if (models !== undefined) {
-    const named = Object.hasOwn(models, scope.model) ? models[scope.model] : undefined;
-    return named === undefined ? null : named === null ? 'not_ours' : parseModelRef(named);
-  }
-  if (!MODEL_REF.test(scope.model)) return null;
-  const ref = parseModelRef(scope.model);
-  return remap.hasModel(ref) ? ref : null;
+  if (models === undefined) return remap.models.includes(scope.model) ? scope.model : null;
+  return Object.hasOwn(models, scope.model) ? (models[scope.model] ?? 'not_ours') : null;
 }
 
 const CANONICAL = /^(?:0|-?[1-9][0-9]{0,18})$/;

@@ -1,4 +1,4 @@
-import { formatModelRef, type ModelRef } from '../config/apply-targets.js';
+import { type ModelRef, parseModelRef } from '../config/apply-targets.js';
 import { isAccepted, type Limits } from '../limits.js';
 import type { Status } from '../reasons.js';
 import { readRemapRun } from '../store/remap.js';
@@ -18,11 +18,11 @@ export type Judgement =
 export interface RemapIds {
   readonly sha256: string;
   readonly builtAt: string;
-  /** `region`: null if it is not known; ids that differ between regions are then ambiguous. */
-  judge(ref: ModelRef, region: string | null, id: bigint): Judgement;
-  readonly refs: readonly ModelRef[];
+  /** As the configuration names them: `accounting/invoices#line_items`. */
+  readonly models: readonly string[];
   readonly regions: readonly string[];
-  hasModel(ref: ModelRef): boolean;
+  /** `region`: null if it is not known; ids that differ between regions are then ambiguous. */
+  judge(model: string, region: string | null, id: bigint): Judgement;
 }
 
 interface IdRow {
@@ -45,27 +45,29 @@ const SINGLE_LOOKUPS = 2_000;
 /** The remap of a database, whose digest was verified. */
 export function openRemapIds(db: Db, limits: Limits): RemapIds {
   const { sha256, builtAt } = must(readRemapRun(db), 'remap');
-  const models = new Map<string, ModelIds>();
-  const idsOf = (ref: ModelRef): ModelIds => {
-    const name = formatModelRef(ref);
-    const loaded = models.get(name);
-    if (loaded !== undefined) return loaded;
-    const ids = new ModelIds(db, ref, limits);
-    models.set(name, ids);
+  const opened = new Map<string, ModelIds>();
+  const idsOf = (model: string): ModelIds => {
+    const before = opened.get(model);
+    if (before !== undefined) return before;
+    const ids = new ModelIds(db, parseModelRef(model), limits);
+    opened.set(model, ids);
     return ids;
   };
   return {
     sha256,
     builtAt,
-    refs: db
-      .prepare<[], ModelRef>('select distinct model, path from remap_group where v3_count > 0 order by 1, 2')
+    models: db
+      .prepare<[], string>(
+        `select distinct model || iif(path = '', '', '#' || path) from remap_group where v3_count > 0 order by model, path`,
+      )
+      .pluck()
       .all(),
     regions: db
       .prepare<[], string>('select distinct region from remap_group where v3_count > 0 order by 1')
       .pluck()
       .all(),
-    judge: (ref, region, id) => {
-      const ids = idsOf(ref);
+    judge: (model, region, id) => {
+      const ids = idsOf(model);
       const rows = ids.find(id);
       const [first] = rows;
       const isPlain =
@@ -74,7 +76,6 @@ export function openRemapIds(db: Db, limits: Limits): RemapIds {
       const described = rows.map(({ group, v4 }) => ({ ...group, v4 }));
       return decide(described, region, () => ids.isV4(id));
     },
-    hasModel: (ref) => idsOf(ref).groups.size > 0,
   };
 }
 
@@ -95,7 +96,7 @@ function decide(rows: readonly IdRow[], region: string | null, isV4: () => boole
 
 /** The V3 ids of a model: looked up one by one, or, if many are wanted, by binary search in sorted arrays. */
 class ModelIds {
-  readonly groups: ReadonlyMap<number, Group>;
+  readonly #groups: ReadonlyMap<number, Group>;
   readonly #db: Db;
   readonly #ref: ModelRef;
   readonly #rowsOf;
@@ -107,7 +108,7 @@ class ModelIds {
   constructor(db: Db, ref: ModelRef, limits: Limits) {
     this.#db = db;
     this.#ref = ref;
-    this.groups = readGroups(db, ref, limits);
+    this.#groups = readGroups(db, ref, limits);
     this.#isExact = hasSafeIds(db);
     const select = (column: string) =>
       `select r.group_id, r.v4_svc_id from remap_row as r cross join remap_group as g on g.id = r.group_id
@@ -150,7 +151,7 @@ class ModelIds {
   }
 
   #describe(group: number, v4: bigint | null): GroupedRow {
-    return { group: must(this.groups.get(group), 'group of the remap'), v4 };
+    return { group: must(this.#groups.get(group), 'group of the remap'), v4 };
   }
 }
 

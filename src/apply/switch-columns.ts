@@ -153,14 +153,17 @@ async function switchOne(
   const switched = await executeAll(db, first === undefined ? [] : [first]);
   await executeAll(db, others);
   if (table.facts.triggers.length > 0) {
-    const now = await readRowStates(db, column, 'switched');
-    const different = NOT_SWITCHED.reduce((sum, state) => sum + (now.get(state) ?? 0), 0);
+    const different = sumStates(await readRowStates(db, column, 'switched'), NOT_SWITCHED);
     if (different > 0) throw changedByTrigger(table, column, different);
   }
   return { column: column.column.name, switched, emptied, alreadyDone: false };
 }
 
 const NOT_SWITCHED = ['changed', 'since', 'wrong', 'missing'] as const;
+
+function sumStates(states: RowStates, names: readonly string[]): number {
+  return names.reduce((sum, name) => sum + (states.get(name) ?? 0), 0);
+}
 
 /** A trigger may write something else than the statement says, without an error. */
 function changedByTrigger({ facts }: ApplyTable, { column }: TableColumn, rows: number): SvcError {
@@ -179,7 +182,7 @@ function assertSwitchable(
   isEmptying: boolean,
 ): void {
   const name = `${facts.table}.${column.column.name}`;
-  const came = (states.get('missing') ?? 0) + (states.get('wrong') ?? 0);
+  const came = sumStates(states, ['missing', 'wrong']);
   if (came > 0) {
     throw new SvcError('incomplete', `${countOf(came, 'row')} of ${name} came or changed since the write.`, {
       hint: 'Run `svc-migrate apply write` again: it takes what came since.',
@@ -290,62 +293,48 @@ async function takeSwitchBack(table: ApplyTable, column: TableColumn): Promise<B
   await changeState(db, column, [state], hasV3 ? 'undoing' : 'dropping');
   if (!isToRestore) {
     const canCompare = [column.column.name, column.v3, column.v4].every((name) => hasColumn(now, name));
-    const isNamed = state === 'undoing' && canCompare && (await hasCrosswalk(db, column));
-    return {
-      restored: 0,
-      ...(isNamed ? await nameChanged(db, column, 'switched', ['changed']) : NO_CHANGES),
-    };
+    if (state !== 'undoing' || !canCompare || !(await hasCrosswalk(db, column)))
+      return { restored: 0, changedSinceCount: 0, changedSince: [] };
+    const states = await readRowStates(db, column, 'switched');
+    return { restored: 0, ...(await nameChanged(db, column, 'switched', states, ['changed'])) };
   }
   const phase = (await hasCrosswalk(db, column)) ? 'switched' : 'alone';
-  if (phase === 'switched') await repairV4(db, column);
-  const changed = await nameChanged(db, column, phase, ['changed', 'since', 'wrong']);
-  const before = await readWithTrigger(now, column, 'switched');
+  const before = await repairV4(db, column, phase);
+  const changed = await nameChanged(db, column, phase, before, ['changed', 'since', 'wrong']);
   const parking = await readParking(db, column, column.v3);
   const [first, ...others] = switchBack(db, column, parking);
   const restored = await executeAll(db, first === undefined ? [] : [first]);
   await executeAll(db, others);
-  await assertRestored(now, column, before);
+  if (phase === 'switched' && now.facts.triggers.length > 0) await assertRestored(now, column, before);
   return { restored, ...changed };
 }
 
-/** A user may have changed COLUMN_v4 since, or dropped it, so that it was added again and is empty. */
-async function repairV4(db: Database, column: TableColumn): Promise<void> {
-  const states = await readRowStates(db, column, 'switched');
-  if ((states.get('wrong') ?? 0) > 0) await executeAll(db, fillColumn(db, column, column.v3));
-}
-
-/** Null where no trigger could write something else than the statement says, or the crosswalk is gone. */
-async function readWithTrigger(
-  now: ApplyTable,
-  column: TableColumn,
-  phase: 'written' | 'switched',
-): Promise<RowStates | null> {
-  return now.facts.triggers.length > 0 && (await hasCrosswalk(now.db, column))
-    ? readRowStates(now.db, column, phase)
-    : null;
+/**
+ * A user may have changed COLUMN_v4 since, or dropped it, so that it was added again and is empty. Returns the states of the
+ * rows after the repair.
+ */
+async function repairV4(db: Database, column: TableColumn, phase: Phase): Promise<RowStates> {
+  const states = await readRowStates(db, column, phase);
+  if (sumStates(states, ['wrong']) === 0) return states;
+  await executeAll(db, fillColumn(db, column, column.v3));
+  return readRowStates(db, column, phase);
 }
 
 /** Rows that are not as they were before the switch were changed by their application before, or now by a trigger. */
-async function assertRestored(now: ApplyTable, column: TableColumn, before: RowStates | null): Promise<void> {
-  const after = await readWithTrigger(now, column, 'written');
-  if (before === null || after === null) return;
-  const sum = (states: RowStates, names: readonly string[]) =>
-    names.reduce((total, name) => total + (states.get(name) ?? 0), 0);
-  const more = sum(after, ['wrong', 'missing']) - sum(before, ['changed', 'since', 'wrong', 'missing']);
+async function assertRestored(now: ApplyTable, column: TableColumn, before: RowStates): Promise<void> {
+  const after = await readRowStates(now.db, column, 'written');
+  const more = sumStates(after, ['wrong', 'missing']) - sumStates(before, NOT_SWITCHED);
   if (more > 0) throw changedByTrigger(now, column, more);
 }
-
-type Changes = Pick<Back, 'changedSince' | 'changedSinceCount'>;
-const NO_CHANGES: Changes = { changedSinceCount: 0, changedSince: [] };
 
 async function nameChanged(
   db: Database,
   column: TableColumn,
   phase: Phase,
+  states: RowStates,
   named: readonly string[],
-): Promise<Changes> {
-  const states = await readRowStates(db, column, phase);
-  const changedSinceCount = named.reduce((sum, state) => sum + (states.get(state) ?? 0), 0);
+): Promise<Pick<Back, 'changedSince' | 'changedSinceCount'>> {
+  const changedSinceCount = sumStates(states, named);
   return { changedSinceCount, changedSince: await nameFirst(db, column, phase, named, changedSinceCount) };
 }
 

@@ -126,12 +126,12 @@ describe('apply find', () => {
   });
 
   it.each([
-    ['invoice_id', 'accounting/invoices', '', true],
-    ['invoiceId', 'accounting/invoices', '', true],
-    ['line_item_id', 'accounting/invoices', 'line_items', true],
-    ['tax_id', 'payments/tax_rates', '', false],
-    ['company', 'crm/companies', '', true],
-  ])('%s is named after %s#%s: %s', (name, model, path, isNamed) => {
-    expect(isNamedAfter(name, { model, path })).toBe(isNamed);
+    ['invoice_id', 'accounting/invoices', true],
+    ['invoiceId', 'accounting/invoices', true],
+    ['line_item_id', 'accounting/invoices#line_items', true],
+    ['tax_id', 'payments/tax_rates', false],
+    ['company', 'crm/companies', true],
+  ])('%s is named after %s: %s', (name, model, isNamed) => {
+    expect(isNamedAfter(name, model)).toBe(isNamed);
   });
 });

@@ -87,10 +87,9 @@ describe.each(PLACES)('$name: what a user dropped or renamed', ({ server, isTher
   test('leaves nothing behind where a write fails while it loads', async () => {
     const { shop, on } = await openGone(server, {
       ...remap,
-      judge: (ref, region, value) => {
-        if (ref.model === 'payments/fees')
-          throw new SvcError('corrupt_database', 'The remap cannot be read.');
-        return remap.judge(ref, region, value);
+      judge: (model, region, value) => {
+        if (model === 'payments/fees') throw new SvcError('corrupt_database', 'The remap cannot be read.');
+        return remap.judge(model, region, value);
       },
     });
     await shop.run('alter table o add fee int');

@@ -27,16 +27,10 @@ export function fakeRemap(ids: FakeMap, sha256 = 'sha'): RemapIds {
   return {
     sha256,
     builtAt: '2026-01-01T00:00:00.000Z',
-    refs: [],
+    models: ['accounting/invoices', 'payments/items'],
     regions: [],
-    hasModel: () => true,
-    judge: ({ model, path }, region, id) => {
-      const names = [
-        `${model}#${path} ${region} ${id}`,
-        `${model} ${region} ${id}`,
-        `${model} ${id}`,
-        String(id),
-      ];
+    judge: (ref, region, id) => {
+      const names = [`${ref} ${region} ${id}`, `${ref} ${id}`, String(id)];
       const found = names.map((name) => ids[name]).find((value) => value !== undefined);
       if (typeof found === 'number') return { v4: BigInt(found), reason: null };
       return {
