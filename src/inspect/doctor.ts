@@ -7,7 +7,6 @@ import { readCompaniesFile, readDecisionsFile } from '../config/user-files.js';
 import type { Env, OnProgress } from '../domain.js';
 import { describeFileError, orError, SvcError } from '../errors.js';
 import { assertSameExport } from '../store/fingerprint.js';
-import { closeDatabase, guardDatabase, openDatabase, openEmptyDatabase } from '../store/open.js';
 import { countOf, formatBytes } from '../text/numbers.js';
 import { checkNames } from './doctor-names.js';
 import {
@@ -113,7 +112,7 @@ const LITTLE_BYTES = 2 ** 30;
 async function* checkDatabase({ config }: LocalFacts): AsyncGenerator<Finding> {
   const { database } = config;
   const exists = existsSync(database);
-  const result = await orError(() => (exists ? tryDatabase(config) : openEmptyDatabase().close()));
+  const result = await orError(() => tryDatabase(config, exists));
   // A database without tables is one that no export has filled yet.
   if (result instanceof SvcError && result.code !== 'incomplete') {
     yield failure(result);
@@ -134,7 +133,10 @@ async function* checkDatabase({ config }: LocalFacts): AsyncGenerator<Finding> {
   yield bavail * bsize < LITTLE_BYTES ? warning('disk_low', text, fix) : ok('database_usable', text);
 }
 
-function tryDatabase(config: Config): void {
+async function tryDatabase(config: Config, exists: boolean): Promise<void> {
+  // SQLite may not be installed.
+  const { closeDatabase, guardDatabase, openDatabase } = await import('../store/open.js');
+  if (!exists) return;
   const db = openDatabase(config.database, 'read');
   try {
     guardDatabase(config.database, () => assertSameExport(db, config));

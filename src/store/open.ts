@@ -73,13 +73,6 @@ export function closeDatabase(db: Db): void {
   }
 }
 
-export function openEmptyDatabase(): Db {
-  const db = new Sqlite(':memory:');
-  db.defaultSafeIntegers(true);
-  createSchema(db);
-  return db;
-}
-
 /** Runs `work` in a transaction that holds the write lock from its start. */
 export function transact<T>(db: Db, work: () => T): T {
   return db.transaction(work).immediate();

@@ -10,13 +10,6 @@ import { must } from '../text/at.js';
 export type Db = BetterSqlite3.Database;
 export type Statement<Parameters extends unknown[], Row> = BetterSqlite3.Statement<Parameters, Row>;
 
-/**
- * better-sqlite3 13 is a Node-API addon that crashes where Node-API 10 is missing: before Node 22.14. Version 12, which is
- * compiled against V8, aborts the process when a statement is freed on Node 24.19 and later (node::ObjectWrap asserts an
- * environment there). `bin/install-sqlite.js` installs version 12 on the Nodes that need it.
- */
-const NODE_API_OF_13 = 10;
-
 /** Beside the bundle, and beside the sources. */
 const INSTALLER = must(
   ['../bin/install-sqlite.js', '../../bin/install-sqlite.js']
@@ -25,45 +18,33 @@ const INSTALLER = must(
   'installer',
 );
 
-/** The better-sqlite3 that this version of Node can run. If there is none, opening a database throws `sqlite_missing`. */
-export const Sqlite: typeof BetterSqlite3 = loadSqlite(versions['napi'] ?? '0', (folder) =>
-  createRequire(new URL(folder, INSTALLER))('better-sqlite3'),
-);
-
 /**
- * @param nodeApi version of Node-API, such as `10`
- * @param load returns the better-sqlite3 installed in a folder relative to `bin`
+ * better-sqlite3 13 is a Node-API addon that crashes where Node-API 10 is missing: before Node 22.14. Version 12, which is
+ * compiled against V8, aborts the process when a statement is freed on Node 24.19 and later (node::ObjectWrap asserts an
+ * environment there). `bin/install-sqlite.js` installs version 12 on the Nodes that need it.
  */
-function loadSqlite(nodeApi: string, load: (folder: string) => unknown): typeof BetterSqlite3 {
-  const isOld = Number(nodeApi) < NODE_API_OF_13;
+const IS_OLD_NODE = Number(versions['napi'] ?? '0') < 10;
+
+/** The better-sqlite3 that this version of Node can run. Importing this file throws `sqlite_missing` if there is none. */
+export const Sqlite: typeof BetterSqlite3 = loadSqlite();
+
+function loadSqlite(): typeof BetterSqlite3 {
   try {
-    const Found = load(isOld ? './sqlite-node20/' : './') as typeof BetterSqlite3;
+    const require = createRequire(new URL(IS_OLD_NODE ? './sqlite-node20/' : './', INSTALLER));
+    const loaded: typeof BetterSqlite3 = require('better-sqlite3');
     // the addon itself is loaded on first use
-    new Found(':memory:').close();
-    return Found;
+    new loaded(':memory:').close();
+    return loaded;
   } catch (cause) {
-    return missing(isOld, cause);
+    const command = `node ${JSON.stringify(fileURLToPath(INSTALLER))}`;
+    const text = 'SQLite is not installed for this version of Node or does not run here.';
+    const error = cause instanceof Error ? cause.message.split('\n')[0] : String(cause);
+    throw new SvcError('sqlite_missing', text, {
+      hint: IS_OLD_NODE
+        ? `Run \`${command}\`, which npm skips where install scripts are blocked, or use Node 22.14 or later, which needs none.`
+        : 'Install svc-migrate again, with its optional dependencies.',
+      facts: { node: versions.node, error },
+      cause,
+    });
   }
-}
-
-function missing(isOld: boolean, cause: unknown): typeof BetterSqlite3 {
-  class Missing {
-    static readonly SqliteError = class extends Error {};
-
-    constructor() {
-      const command = `node ${JSON.stringify(fileURLToPath(INSTALLER))}`;
-      const text = 'SQLite is not installed for this version of Node or does not run here.';
-      throw new SvcError('sqlite_missing', text, {
-        hint: isOld
-          ? `Run \`${command}\`, which npm skips where install scripts are blocked, or use Node 22.14 or later, which needs none.`
-          : 'Install svc-migrate again, with its optional dependencies.',
-        facts: {
-          node: versions.node,
-          error: cause instanceof Error ? cause.message.split('\n')[0] : String(cause),
-        },
-        cause,
-      });
-    }
-  }
-  return Missing as unknown as typeof BetterSqlite3;
 }

@@ -2,10 +2,10 @@ import type { PageRecord } from '../../src/domain.js';
 import { SvcError } from '../../src/errors.js';
 import { createSaver, type StreamAnswer } from '../../src/export/save-page.js';
 import { beginReading } from '../../src/export/walk.js';
-import { openEmptyDatabase } from '../../src/store/open.js';
 import type { Db } from '../../src/store/sqlite.js';
 import { ensureStreams, listStreams, type StreamRow } from '../../src/store/streams.js';
 import { config } from '../export/config.js';
+import { openEmptyDatabase } from '../support/empty-database.js';
 import type { Action, Flight, ModelRecord, State, Variant } from './export-model.js';
 
 /** A database with one stream that was never read. */

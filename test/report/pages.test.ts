@@ -4,7 +4,7 @@ import reasons from '../../src/docs/reasons.md';
 import report from '../../src/docs/report.md';
 import { describeOutcome, reasonsOf, STATUSES } from '../../src/reasons.js';
 import { reportSchema } from '../../src/report/report-schema.js';
-import { openEmptyDatabase } from '../../src/store/open.js';
+import { openEmptyDatabase } from '../support/empty-database.js';
 
 /** The table of the page, as it should be. */
 function reasonTable(): string {

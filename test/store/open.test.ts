@@ -15,18 +15,22 @@ import {
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SvcError } from '../../src/errors.js';
-import { closeDatabase, type OpenMode, openDatabase, openEmptyDatabase } from '../../src/store/open.js';
+import { APPLICATION_ID, closeDatabase, type OpenMode, openDatabase } from '../../src/store/open.js';
 import SCHEMA from '../../src/store/schema.sql';
 import { type Db, Sqlite } from '../../src/store/sqlite.js';
 import { campaignSize } from '../support/campaign.js';
 import { compileChild } from '../support/compile-child.js';
 import { makeFastFolder } from '../support/fast-folder.js';
 
-const APPLICATION_ID = Number(pragmaOf('application_id'));
-const SCHEMA_VERSION = Number(pragmaOf('user_version'));
+const SCHEMA_VERSION = readSchemaVersion();
 
-function pragmaOf(name: string): unknown {
-  return openEmptyDatabase().pragma(name, { simple: true });
+function readSchemaVersion(): number {
+  const place = makeFastFolder();
+  const db = openDatabase(join(place, 'new.db'), 'create');
+  const version = Number(db.pragma('user_version', { simple: true }));
+  db.close();
+  rmSync(place, { recursive: true });
+  return version;
 }
 
 let folder: string;
@@ -266,7 +270,7 @@ describe('a database that is written', () => {
 
 describe('SQLite', () => {
   it('has no WAL-reset corruption bug, which version 3.51.3 fixed', () => {
-    const version = String(openEmptyDatabase().prepare('select sqlite_version()').pluck().get());
+    const version = String(new Sqlite(':memory:').prepare('select sqlite_version()').pluck().get());
     const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
     expect(major * 1e6 + minor * 1e3 + patch).toBeGreaterThanOrEqual(3_051_003);
   });
