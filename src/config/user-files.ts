@@ -180,6 +180,8 @@ function parseLines(text: string): {
       bom: true,
       comment: '#',
       comment_no_infix: true,
+      // Otherwise the end of the first line is taken for that of all.
+      record_delimiter: ['\r\n', '\n', '\r'],
       relax_column_count: true,
       relax_quotes: true,
       skip_empty_lines: true,
@@ -188,7 +190,7 @@ function parseLines(text: string): {
       on_record: (cells: string[], { lines: line }) => {
         if (cells[0]?.startsWith('#')) return null;
         // An open quotation mark takes the lines that follow into its cell.
-        if (cells.some((cell) => cell.includes('\n'))) problems.push(`line ${line}: ${BAD_QUOTES}`);
+        if (cells.some((cell) => /[\r\n]/.test(cell))) problems.push(`line ${line}: ${BAD_QUOTES}`);
         else lines.push({ line, cells });
         return null;
       },

@@ -52,6 +52,16 @@ describe('companies.csv', () => {
     expect([rows.map(({ line }) => line), badLines({ problems })]).toEqual([[6], [8]]);
   });
 
+  it.each([
+    ['\n', '\r\n', '\r\n'],
+    ['\r\n', '\n', '\n'],
+    ['\r', '\r\n', '\n'],
+  ])('may end its lines in several ways: %j, %j, %j', (first, second, third) => {
+    const text = `# by hand${first}${COMPANIES_HEADER}${second}eu,1,10${third}us,2,`;
+    const { rows, problems } = parseCompanies(text, REGIONS);
+    expect([rows.map(({ line }) => line), problems]).toEqual([[3, 4], []]);
+  });
+
   it('names every problem with its line', () => {
     const lines = [
       'eu,1,10',
