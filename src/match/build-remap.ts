@@ -67,7 +67,7 @@ const STEPS = 11;
 
 const SUM_TABLES = ['v4_day', 'record_count', 'group_count', 'day_count'];
 
-const DROP_TABLES = ['twin', 'side', 'place', 'scope', 'o', 'wanted', 'open_pair', ...SUM_TABLES]
+const DROP_TABLES = ['twin', 'side', 'place', 'scope', 'o', 'wanted', 'open', ...SUM_TABLES]
   .map((table) => `drop table if exists temp.${table};`)
   .join('\n');
 

@@ -1,6 +1,7 @@
 import type { Db } from '../store/sqlite.js';
 import { must } from '../text/at.js';
-import { type ChildMember, type ChildRow, findNear, rowsOf, TwinChildren } from './judge-children.js';
+import { explainChangedKeys } from './changed-keys.js';
+import { type ChildMember, type ChildRow, TwinChildren } from './judge-children.js';
 import { baseOf, GROUP_OF, numberOf } from './outcomes.js';
 
 /** V3 children and their V4 children, but for pairs whose children are judged one by one. */
@@ -41,34 +42,13 @@ const ADD_V4_CHILDREN = `
       where c3.record_id = t.a and c3.platform_id = c4.platform_id and c3.path = c4.path)
   order by t.id`;
 
-/** Matched pairs with unmatched children on both sides, which may be children whose keys changed. */
-const SELECT_OPEN_PAIRS = `
-  select r.parent
-  from remap_row as r cross join temp.o as o
-  where r.parent is not null and not (r.group_id & (o.parent | o.only_v4 | o.by_decision)) and (r.group_id & 63) in (
-    o.unmatched_unexplained, o.unmatched_no_platform_id)
-  intersect
-  select r.parent
-  from remap_row as r cross join temp.o as o
-  where r.parent is not null and not (r.group_id & o.parent) and (r.group_id & o.only_v4) and (r.group_id & 63) in (
-    o.v4_only_unexplained, o.v4_only_no_platform_id)`;
-
 export function joinChildren(db: Db, throwIfStopped: () => void): void {
   db.exec(ADD_V3_CHILDREN);
   throwIfStopped();
   db.exec(ADD_V4_CHILDREN);
   throwIfStopped();
-  judgeOpenPairsAgain(db);
-  throwIfStopped();
   judgeHardPairs(db, throwIfStopped);
-}
-
-function judgeOpenPairsAgain(db: Db): void {
-  db.exec(`drop table if exists temp.open_pair; create temp table open_pair as ${SELECT_OPEN_PAIRS}`);
-  if (db.prepare('select 1 from temp.open_pair limit 1').get() === undefined) return;
-  db.exec(`
-    delete from remap_row where parent in (select parent from temp.open_pair);
-    update temp.twin set hard = 1 where id in (select parent from temp.open_pair)`);
+  explainChangedKeys(db, 'children', throwIfStopped);
 }
 
 interface HardPair {
@@ -102,17 +82,13 @@ function judgeHardPairs(db: Db, throwIfStopped: () => void): void {
   for (const pairs of sharedPairs(db.prepare<[], HardPair>(SELECT_HARD_PAIRS).all())) {
     const first = must(pairs[0], 'pair');
     const twin = new TwinChildren(children(4, first.b));
-    const judged = pairs.map((pair) => {
+    for (const pair of pairs) {
       throwIfStopped();
-      return twin.judge(children(3, pair.a));
-    });
-    const unclaimed = twin.judgeUnclaimed();
+      write(pair, twin.judge(children(3, pair.a), inheritedFrom(pair)));
+    }
     // the rows of V4 children without a V3 child belong to a matched pair, if there is one
     const holder = pairs.find((pair) => inheritedFrom(pair) === null) ?? first;
-    const near = inheritedFrom(holder) === null ? findNear([...judged.flat(), ...unclaimed]) : undefined;
-    for (const [at, pair] of pairs.entries())
-      write(pair, rowsOf(judged[at] ?? [], inheritedFrom(pair), near));
-    write(holder, rowsOf(unclaimed, inheritedFrom(holder), near));
+    write(holder, twin.judgeUnclaimed(inheritedFrom(holder)));
   }
 }
 

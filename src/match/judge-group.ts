@@ -1,3 +1,5 @@
+import { numberOf, withFlags } from './outcomes.js';
+
 /** An object that is joined by its key: a record within a company pair, or a child within a pair of records. */
 export interface KeyMember {
   readonly gen: 3 | 4;
@@ -148,7 +150,7 @@ function lowestIds(ids: readonly bigint[], count: number): bigint[] {
   return [...ids].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)).slice(0, count);
 }
 
-export function nameIds(ids: readonly bigint[]): readonly string[] {
+function nameIds(ids: readonly bigint[]): readonly string[] {
   return lowestIds(ids, MAX_NAMED_IDS).map(String);
 }
 
@@ -167,10 +169,10 @@ export function listGroupIds(members: readonly KeyMember[]): GroupIds {
 }
 
 /** The evidence of a verdict as JSON; null if it needs none. */
-export function renderGroupEvidence<M extends KeyMember>(
-  verdict: GroupVerdict<M>,
+export function renderGroupEvidence(
+  verdict: GroupVerdict<KeyMember>,
   gen: 3 | 4,
-  ids: () => GroupIds,
+  { v3Live, v4Live, v4 }: GroupIds,
 ): string | null {
   switch (verdict.kind) {
     case 'pair':
@@ -178,12 +180,33 @@ export function renderGroupEvidence<M extends KeyMember>(
         ? null
         : JSON.stringify({ merged_v3_svc_ids: verdict.merged.map(String) });
     case 'superseded':
-      return JSON.stringify(
-        gen === 3 ? { live_v3_svc_ids: ids().v3Live } : { live_v4_svc_ids: ids().v4Live },
-      );
+      return JSON.stringify(gen === 3 ? { live_v3_svc_ids: v3Live } : { live_v4_svc_ids: v4Live });
     case 'dup_v3':
     case 'dup_v4':
-      return JSON.stringify({ v3_svc_ids: ids().v3Live, v4_svc_ids: ids().v4 });
+      return JSON.stringify({ v3_svc_ids: v3Live, v4_svc_ids: v4 });
+    case 'absent':
+    case 'claimed':
+      return null;
+  }
+}
+
+/** The outcome of a verdict; null if it follows from what the other generation lacks. */
+export function outcomeOf(member: KeyMember, verdict: GroupVerdict<KeyMember>): number | null {
+  const isV4 = member.gen === 4;
+  switch (verdict.kind) {
+    case 'pair':
+      return withFlags(numberOf(pairReason(member.deleted, verdict.twin.deleted) ?? 'matched'), {
+        by_key: verdict.by === 'platform_id',
+        by_unique_id: verdict.by === 'platform_unique_id',
+        conflict: areDifferent(member.uid, verdict.twin.uid),
+        merged: verdict.merged.length > 0,
+      });
+    case 'superseded':
+      return withFlags(numberOf(isV4 ? 'superseded_in_v4' : 'superseded_in_v3'), { only_v4: isV4 });
+    case 'dup_v3':
+      return withFlags(numberOf('duplicate_v3'), { only_v4: isV4 });
+    case 'dup_v4':
+      return withFlags(numberOf('duplicate_v4'), { only_v4: isV4 });
     case 'absent':
     case 'claimed':
       return null;
@@ -191,7 +214,7 @@ export function renderGroupEvidence<M extends KeyMember>(
 }
 
 /** The reason of a pair, by which of its objects are deleted; null if it is `matched`. */
-export function pairReason(v3Deleted: boolean, v4Deleted: boolean): PairReason | null {
+function pairReason(v3Deleted: boolean, v4Deleted: boolean): PairReason | null {
   if (v3Deleted) return v4Deleted ? 'deleted_in_both' : 'deleted_in_v3';
   return v4Deleted ? 'deleted_in_v4' : null;
 }

@@ -57,6 +57,11 @@ const FLAGS = {
 
 const BASE = 63;
 
+/** The outcome of a child whose parent has this outcome and is not `matched`. */
+export function inherit(outcome: number, parentOutcome: number): number {
+  return (outcome & ~(BASE | FLAGS.merged)) | parentOutcome | FLAGS.parent;
+}
+
 /** A group is numbered by its scope, path and outcome. */
 export const GROUP_OF = { scope: 2 ** 20, path: 2 ** 12 } as const;
 

@@ -1,39 +1,44 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type ChildMember,
-  type ChildRow,
-  findNear,
-  rowsOf,
-  TwinChildren,
-} from '../../src/match/judge-children.js';
-import { describeOutcome } from '../../src/match/outcomes.js';
+import { configOf, type Kid, openExported, type Row, remapOf, things } from './exported.js';
 import { cpuMsOf, growthOf } from './growth.js';
 
-function judge(v3: readonly ChildMember[], v4: readonly ChildMember[]): ChildRow[] {
-  const twin = new TwinChildren(v4);
-  const judged = twin.judge(v3);
-  const unclaimed = twin.judgeUnclaimed();
-  const near = findNear([...judged, ...unclaimed]);
-  return [...rowsOf(judged, null, near), ...rowsOf(unclaimed, null, near)];
-}
+const CONFIG = configOf({ companies: { match: 'same_id', include: [], exclude: [] } });
 
-function lineOf({ v3, v4, outcome, evidence }: ChildRow): string {
-  const { status, reason, matchedBy } = describeOutcome(outcome);
-  return `${v3 ?? '-'}→${v4 ?? '-'} ${status}/${reason ?? matchedBy}${evidence === null ? '' : ` ${evidence}`}`;
-}
-
-function listOf(gen: 3 | 4, text: string): ChildMember[] {
-  return text.split(' ').map((one) => {
-    const [id = '0', key = '', uid = '', deleted] = one.split(',');
-    const keys = { key: key || null, uid: uid || null };
-    return { gen, path: 1n, svcId: BigInt(id), ...keys, deleted: deleted !== undefined };
+/** The children of one pair of records; their remap can be built repeatedly. */
+function openChildren(v3: readonly Kid[], v4: readonly Kid[]) {
+  const { db, close } = openExported(CONFIG, {
+    v3: [{ id: 1, key: 'a', kids: v3 }],
+    v4: [{ id: 2, key: 'a', kids: v4 }],
   });
+  const judge = () => remapOf(db, CONFIG).filter(({ path }) => path !== '');
+  return { judge, close };
+}
+
+function judge(v3: readonly Kid[], v4: readonly Kid[]): Row[] {
+  const opened = openChildren(v3, v4);
+  const rows = opened.judge();
+  opened.close();
+  return rows;
+}
+
+function lineOf({ v3_svc_id, v4_svc_id, status, reason, matched_by, evidence }: Row): string {
+  const shown = evidence === '{}' ? '' : ` ${evidence}`;
+  return `${v3_svc_id ?? '-'}→${v4_svc_id ?? '-'} ${status}/${reason ?? matched_by}${shown}`;
+}
+
+function listOf(text: string): Kid[] {
+  const [record] = things(`1 x [${text}]`);
+  return [...(record?.kids ?? [])];
 }
 
 describe('the children of a pair', () => {
   it('get their outcome, and the ids of their group as evidence', () => {
-    const v3 = listOf(3, '1,a,u 2,a,v 3,b,,x 4,b 5,c 6,,u 7,E 8,F,w 9,g,,x 10,,,x');
-    const v4 = listOf(4, '11,a,w 13,b,,x 14,b 15,c 16,c 17,d,u 18,e 19,f2,w 20,h,,x');
+    const v3 = listOf(
+      '1 a uid=u, 2 a uid=v, 3 b deleted, 4 b, 5 c, 6 - uid=u, 7 E, 8 F uid=w, 9 g deleted, 10 - deleted',
+    );
+    const v4 = listOf(
+      '11 a uid=w, 13 b deleted, 14 b, 15 c, 16 c, 17 d uid=u, 18 e, 19 f2 uid=w, 20 h deleted',
+    );
     const expected = [
       '1→- ambiguous/duplicate_platform_id_v3 {"v3_svc_ids":["1","2"],"v4_svc_ids":["11"]}',
       '2→- ambiguous/duplicate_platform_id_v3 {"v3_svc_ids":["1","2"],"v4_svc_ids":["11"]}',
@@ -59,38 +64,40 @@ describe('the children of a pair', () => {
   });
 });
 
-type Crowd = (gen: 3 | 4, at: number) => Partial<ChildMember>;
+type Crowd = (side: 3 | 4, at: number) => Partial<Kid>;
 
 /** Children in which everything is compared with everything, unless each is looked up. */
 const CROWDS: readonly (readonly [string, Crowd])[] = [
   ['of one key', () => ({ key: 'a' })],
   ['of one key, deleted but for one', (_, at) => ({ key: 'a', deleted: at > 0 })],
   ['of one key with unique ids', (_, at) => ({ key: 'a', uid: `u${at}` })],
-  ['of one folded key', (gen, at) => ({ key: `${'0'.repeat(gen)}${at % 2}` })],
-  ['of one unique id', (gen, at) => ({ key: `${gen}-${at}`, uid: 'u' })],
-  ['of the same keys in another order', (gen, at) => ({ key: `${gen === 3 ? at : -at}` })],
+  ['of one folded key', (side, at) => ({ key: `${'0'.repeat(side)}${at % 2}` })],
+  ['of one unique id', (side, at) => ({ key: `${side}-${at}`, uid: 'u' })],
+  ['of the same keys in another order', (side, at) => ({ key: `${side === 3 ? at : -at}` })],
 ];
 
 describe('many children', () => {
   const FEW = 1000;
   const TIMES = 8;
   it.each(CROWDS)(`%s take time in proportion, and so do their rows (${TIMES} × ${FEW})`, (_, childOf) => {
-    const crowd = (count: number) =>
-      ([3, 4] as const).map((gen) =>
-        Array.from({ length: count }, (_unused, at): ChildMember => {
-          const plain = { path: 1n, key: null, uid: null, deleted: false };
-          return { gen, svcId: BigInt(at), ...plain, ...childOf(gen, at) };
-        }),
-      );
-    const [few, many] = [crowd(FEW), crowd(FEW * TIMES)];
-    const run = ([v3 = [], v4 = []]: ChildMember[][]) => judge(v3, v4);
-    const sizeOf = (rows: readonly ChildRow[]) => rows.map(lineOf).join().length;
-    expect(sizeOf(run(many))).toBeLessThan(sizeOf(run(few)) * TIMES * 1.5);
+    const open = (count: number) => {
+      const listSide = (side: 3 | 4) =>
+        Array.from(
+          { length: count },
+          (_unused, at): Kid => ({ id: at + 1, key: null, ...childOf(side, at) }),
+        );
+      return openChildren(listSide(3), listSide(4));
+    };
+    const [few, many] = [open(FEW), open(FEW * TIMES)];
+    const sizeOf = (rows: readonly Row[]) => rows.map(lineOf).join().length;
+    expect(sizeOf(many.judge())).toBeLessThan(sizeOf(few.judge()) * TIMES * 1.5);
     const growth = growthOf(
-      () => cpuMsOf(() => run(few)),
-      () => cpuMsOf(() => run(many)),
+      () => cpuMsOf(few.judge),
+      () => cpuMsOf(many.judge),
       TIMES * 4,
     );
     expect(growth).toBeLessThan(TIMES * 4);
+    few.close();
+    many.close();
   });
 });
