@@ -1,25 +1,15 @@
 import { resolve } from 'node:path';
-import { Command } from '@commander-js/extra-typings';
-import type { FindResult, Proposal } from '../apply/find.js';
+import { type FindResult, findIds, findInFile, type Proposal } from '../apply/find.js';
 import type { RemapIds } from '../apply/remap-ids.js';
+import { findKind, openPlace } from '../apply/select-targets.js';
 import type { ApplyTarget } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
-import type { Io, Result, Run, Style } from './command.js';
-
-export const findCommand = (run: Run) =>
-  new Command('find')
-    .summary('which tables and columns hold V3 ids, as lines for the configuration')
-    .description(
-      'Compares a sample of every column with the remap and prints lines for the configuration. Changes nothing.',
-    )
-    .argument(
-      '[places...]',
-      'files, or environment variables with the address of a database (default: those of the configuration)',
-    )
-    .option('--allow-incomplete', 'use a remap that was built before every list was read')
-    .option('--json <file>', 'write the result as JSON (- is stdout)')
-    .addHelpText('after', '\nExample:\n  svc-migrate apply find shop.db')
-    .action((places, options, command) => run(command, ['json'], (io) => find(places, options, io)));
+import { escapeLines } from '../text/escape.js';
+import { groupDigits } from '../text/numbers.js';
+import { renderTable } from '../text/table.js';
+import { wrapLines } from '../text/wrap.js';
+import { contextOf, withRemap } from './apply-steps.js';
+import type { Io, Result, Style } from './command.js';
 
 interface Place extends FindResult {
   readonly kind: ApplyTarget['kind'];
@@ -27,7 +17,8 @@ interface Place extends FindResult {
   readonly urlEnv?: string;
 }
 
-async function find(
+/** Looks for V3 ids in the named files and databases; by default in the configured ones. */
+export async function find(
   words: readonly string[],
   options: { readonly allowIncomplete?: true },
   io: Io,
@@ -40,41 +31,54 @@ async function find(
       hint: 'Name a file, or an environment variable with the address of a database.',
     });
   }
-  const { withRemap } = await import('./apply-remap.js');
-  io.onProgress({ kind: 'stage', name: 'apply find' });
-  return withRemap(config, options, async (remap) => {
+  const { connection, env } = contextOf('find', io);
+  const findInPlace = async (name: string, remap: RemapIds): Promise<Place> => {
+    const kind = findKind(name, env);
+    if (kind === null)
+      throw new SvcError('usage', `"${name}" is neither a file nor an environment variable.`);
+    const file = resolve(name);
+    if (kind === 'csv' || kind === 'ndjson') return { kind, file, ...findInFile(file, kind, remap) };
+    const place = kind === 'sqlite' ? { kind, file } : { kind, urlEnv: name };
+    const db = await openPlace(place, 'read', connection, env);
+    try {
+      return { ...place, ...(await db.transaction('read', () => findIds(db, remap))) };
+    } finally {
+      await db.close();
+    }
+  };
+  return withRemap(config, options, io, async (remap) => {
     const places: Place[] = [];
-    for (const name of names) places.push(await findInPlace(name, remap, io));
+    for (const name of names) places.push(await findInPlace(name, remap));
     return findResult(places, remap.regions);
   });
 }
 
-async function findInPlace(name: string, remap: RemapIds, io: Io): Promise<Place> {
-  const { findKind } = await import('../apply/select-targets.js');
-  const { findIds, findInFile } = await import('../apply/find.js');
-  const kind = findKind(name, io.env);
-  if (kind === null) throw new SvcError('usage', `"${name}" is neither a file nor an environment variable.`);
-  if (kind === 'csv' || kind === 'ndjson') {
-    const file = resolve(name);
-    return { kind, file, ...findInFile(file, kind, remap) };
-  }
-  const { LOCK_TIMEOUT_MS } = await import('../apply/db/database.js');
-  const { openPlace } = await import('../apply/select-targets.js');
-  const { signal, runUninterruptible, env } = io;
-  const place = kind === 'sqlite' ? { kind, file: resolve(name) } : { kind, urlEnv: name };
-  const db = await openPlace(
-    place,
-    'read',
-    { signal, runUninterruptible, lockTimeoutMs: LOCK_TIMEOUT_MS },
-    env,
-  );
-  try {
-    return { ...place, ...(await db.transaction('read', () => findIds(db, remap))) };
-  } finally {
-    await db.close();
-  }
+function findResult(places: readonly Place[], regions: readonly string[]): Result {
+  const targets = places.flatMap(targetsOf);
+  const next =
+    targets.length === 0
+      ? 'name columns yourself: svc-migrate help apply'
+      : 'paste the lines into the configuration, then svc-migrate apply plan';
+  const proposals = places.flatMap(({ columns }) => columns);
+  const notes = [
+    ...places.flatMap(({ unseen }) => unseen.map(({ what, why }) => `Not read: ${what}: ${why}`)),
+    ...proposals
+      .filter(({ standing, region }) => standing === 'likely' && region === null && regions.length > 1)
+      .map(
+        (proposal) =>
+          `Name the region of ${labelOf(proposal)}, "region" or "regionColumn": ${regions.join(', ')}.`,
+      ),
+  ];
+  const text = ({ width, verbose }: Style) => {
+    const rows = proposals.filter(({ standing }) => verbose || standing !== 'none').map(rowOf);
+    const table = rows.length === 0 ? ['No column holds V3 ids.'] : renderTable(COLUMNS, rows, width);
+    const toPaste = targets.map((target) => `${escapeLines(JSON.stringify(target))},\n`).join('');
+    return `${table.join('\n')}\n${wrapLines(notes.map(escapeLines), width)}${toPaste}Next: ${next}\n`;
+  };
+  return { exitCode: 0, json: { action: 'find', places, apply: { targets }, exitCode: 0, next }, text };
 }
 
+/** Lines for `apply.targets`. */
 function targetsOf({ kind, file, urlEnv, columns }: Place): object[] {
   const likely = columns.filter(({ standing }) => standing === 'likely');
   return [...new Set(likely.map(({ table }) => table))].map((table) => ({
@@ -90,51 +94,6 @@ function idOf({ column, path, model, region }: Proposal): object {
   return { column, ...(path === null ? {} : { path }), model, ...(region === null ? {} : { region }) };
 }
 
-function labelOf({ table, column, path }: Proposal): string {
-  return `${table === null ? '' : `${table}.`}${column}${path === null ? '' : ` ${path}`}`;
-}
-
-async function findResult(places: readonly Place[], regions: readonly string[]): Promise<Result> {
-  const { escapeLines } = await import('../text/escape.js');
-  const { groupDigits } = await import('../text/numbers.js');
-  const { renderTable } = await import('../text/table.js');
-  const { wrapLines } = await import('../text/wrap.js');
-  const targets = places.flatMap(targetsOf);
-  const next =
-    targets.length === 0
-      ? 'name columns yourself: svc-migrate help apply'
-      : 'paste the lines into the configuration, then svc-migrate apply plan';
-  const rowOf = (proposal: Proposal) => {
-    const { standing, model, seen, v3, v4 } = proposal;
-    return [
-      labelOf(proposal),
-      standing.replace('_', ' '),
-      model ?? '',
-      ...[seen, v3, v4].map((count) => groupDigits(count)),
-    ].map(escapeLines);
-  };
-  const text = (style: Style) => {
-    const rows = places.flatMap(({ columns }) =>
-      columns.filter(({ standing }) => style.verbose || standing !== 'none').map(rowOf),
-    );
-    const unseen = places.flatMap((place) =>
-      place.unseen.map(({ what, why }) => `Not read: ${what}: ${why}`),
-    );
-    const mixed = places.flatMap(({ columns }) =>
-      columns
-        .filter(({ standing, region }) => standing === 'likely' && region === null && regions.length > 1)
-        .map(
-          (proposal) =>
-            `Name the region of ${labelOf(proposal)}, "region" or "regionColumn": ${regions.join(', ')}.`,
-        ),
-    );
-    const table = rows.length === 0 ? ['No column holds V3 ids.'] : renderTable(COLUMNS, rows, style.width);
-    const lines = targets.map((target) => `${escapeLines(JSON.stringify(target))},`);
-    return `${table.join('\n')}\n${wrapLines([...unseen, ...mixed].map(escapeLines), style.width)}${lines.map((line) => `${line}\n`).join('')}Next: ${next}\n`;
-  };
-  return { exitCode: 0, json: { action: 'find', places, apply: { targets }, exitCode: 0, next }, text };
-}
-
 const COLUMNS = [
   { title: 'column' },
   { title: 'holds V3 ids' },
@@ -143,3 +102,13 @@ const COLUMNS = [
   { title: 'V3', numeric: true },
   { title: 'V4', numeric: true },
 ];
+
+function rowOf(proposal: Proposal): string[] {
+  const { standing, model, seen, v3, v4 } = proposal;
+  const counts = [seen, v3, v4].map((count) => groupDigits(count));
+  return [labelOf(proposal), standing.replace('_', ' '), model ?? '', ...counts].map(escapeLines);
+}
+
+function labelOf({ table, column, path }: Proposal): string {
+  return `${table === null ? '' : `${table}.`}${column}${path === null ? '' : ` ${path}`}`;
+}

@@ -129,7 +129,7 @@ const TITLES = ['V3 id', 'V4 id', 'Company', 'Model', 'platform_id'];
 
 /** A section for each reason, with its first rows. */
 async function describeReasons(rows: readonly RemapRow[], counts: readonly RowTally[], namesRegion: boolean) {
-  const { nameOfPath, tableOf } = await import('../report/sections.js');
+  const { nameOfPath, tableOf } = await import('../report/document.js');
   const { countSides, describeIds, describeKey, titleWithKey } = await import('../report/next-steps.js');
   const { splitByGeneration } = await import('../report/gate.js');
   const { cutText } = await import('../text/wrap.js');
