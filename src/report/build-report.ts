@@ -8,7 +8,6 @@ import { type RemapRun, readRemapRun, type Scope, toFinding } from '../store/rem
 import {
   type AmbiguousCompany,
   type ListGroup,
-  type MonthCount,
   type RowTally,
   readAmbiguousCompanies,
   readFirstFindings,
@@ -22,8 +21,8 @@ import {
 import type { Db } from '../store/sqlite.js';
 import { listFirst } from '../text/numbers.js';
 import { groupBy, sumBy, sumOf } from '../text/rows.js';
-import { allModels, type JudgedRemap, judgeDatabase, type RowCount } from './gate.js';
-import { countSides, listObstacles, nextStep, titleOfKey } from './next-steps.js';
+import { allModels, countIds, type JudgedRemap, judgeDatabase } from './gate.js';
+import { listObstacles, nextStep, titleOfKey } from './next-steps.js';
 import type { Report, RowCounts } from './report-schema.js';
 
 export interface ReportInputs {
@@ -48,7 +47,7 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
   const { models = [], companies = [] } = given;
   const scope = allModels(config, given);
   const judgement = judgeDatabase(db, config, given, nowMs);
-  const { outcome, blockers, gate, outcomes, exported, rows, lists, times, ageMs } = judgement;
+  const { outcome, blockers, gate, outcomes, exported, lists, times, ageMs } = judgement;
   const totals = { ...addUpExported(exported), ...addUp(outcomes) };
   const windows = readWindows(db, scope);
   const worst = readWorstCompanies(db, scope);
@@ -77,7 +76,7 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
       v3CompanyId: row.v3CompanyId,
       candidates: candidatesOf(row),
     })),
-    reasons: countReasons(rows),
+    reasons: countReasons(outcomes),
     windows,
     lists: [...lists],
     completeness: streams.rows,
@@ -95,7 +94,7 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
     },
     decisions: summarizeDecisions(db, config, scope, judgement),
     cannotSee: listCannotSee(config, given, judgement),
-    timeline: buildTimeline(readMonths(db, scope), times.newest ?? new Date(nowMs).toISOString()),
+    timeline: buildTimeline(db, scope, times.newest ?? new Date(nowMs).toISOString()),
     evidence: {
       database: basename(config.database),
       oldestReadAt: times.oldest,
@@ -193,13 +192,13 @@ export function sumStatuses(counts: Readonly<Partial<Record<Status, number>>>): 
   return sumOf(Object.values(counts), (count) => count);
 }
 
-/** The findings among rows by the reasons of their records. */
-function countReasons(rows: readonly RowCount[]): Report['reasons'] {
-  const findings = rows.filter(({ reason }) => reason !== null);
+/** The findings by the reasons of their records. */
+function countReasons(outcomes: readonly RowTally[]): Report['reasons'] {
+  const findings = outcomes.filter(({ reason }) => reason !== null);
   const groups = groupBy(findings, ({ status, reason }) => outcomeKey(status, reason));
   return [...groups]
     .sort(([a], [b]) => compareKeys(a, b))
-    .map(([key, ofKey]) => ({ key, title: titleOfKey(key), ...countSides(ofKey) }));
+    .map(([key, ofKey]) => ({ key, title: titleOfKey(key), ...countIds(ofKey) }));
 }
 
 /** The candidates for an ambiguous company, likeliest first. */
@@ -234,49 +233,18 @@ function summarizeDecisions(
   };
 }
 
-/** Months shown separately; earlier and later ones are added up. */
+/** Months shown separately, up to the one in which the newest list was read; earlier and later ones are added up. */
 const MAX_MONTHS = 60;
 
-/**
- * V3 records by month of their latest date, up to the month in which the newest list was read. Months between the first
- * and the last that hold no record are shown, too.
- *
- * @param newest ISO 8601
- */
-function buildTimeline(counts: readonly MonthCount[], newest: string): Report['timeline'] {
-  const last = numberOfMonth(newest);
-  const first = last - MAX_MONTHS + 1;
-  const dated = counts.flatMap(({ month, ...rest }) =>
-    month === null ? [] : [{ ...rest, at: Math.min(Math.max(numberOfMonth(month), first - 1), last + 1) }],
-  );
-  const places = dated.map(({ at }) => at);
-  const oldest = Math.min(...places);
-  const length = places.length === 0 ? 0 : Math.max(...places) - oldest + 1;
-  const months = Array.from({ length }, (_, index) => {
-    const at = oldest + index;
-    const prefix = at < first ? 'before ' : at > last ? 'after ' : '';
-    const month = prefix + nameOfMonth(Math.min(Math.max(at, first), last));
-    return { month, ...sumMonths(dated.filter((row) => row.at === at)) };
-  });
-  const { matched, unmatched, other } = sumMonths(counts.filter(({ month }) => month === null));
-  return { months, undated: matched + unmatched + other };
-}
-
-function sumMonths(rows: readonly Omit<MonthCount, 'month'>[]) {
+function buildTimeline(db: Db, scope: Scope, newest: string): Report['timeline'] {
+  const first = new Date(`${newest.slice(0, 7)}-01`);
+  first.setUTCMonth(first.getUTCMonth() - MAX_MONTHS + 1);
+  const counts = readMonths(db, scope, first.toISOString().slice(0, 7), newest.slice(0, 7));
+  const undated = counts.filter(({ month }) => month === null);
   return {
-    matched: sumOf(rows, (row) => row.matched),
-    unmatched: sumOf(rows, (row) => row.unmatched),
-    other: sumOf(rows, (row) => row.other),
+    months: counts.flatMap(({ month, ...row }) => (month === null ? [] : [{ month, ...row }])),
+    undated: sumOf(undated, (row) => row.matched + row.unmatched + row.other),
   };
-}
-
-/** Months since the year 0 of a time such as `2026-10`. */
-function numberOfMonth(time: string): number {
-  return Number(time.slice(0, 4)) * 12 + Number(time.slice(5, 7)) - 1;
-}
-
-function nameOfMonth(month: number): string {
-  return new Date(Date.UTC(Math.floor(month / 12), month % 12)).toISOString().slice(0, 7);
 }
 
 /** @throws SvcError `internal` if the counts of the remap do not add up */

@@ -10,9 +10,10 @@ import { sumStatuses } from './build-report.js';
 import type { JudgedLimit } from './gate.js';
 import {
   actionFor,
+  addIds,
   describeIds,
   listObstacles,
-  type Refusal,
+  type Obstacle,
   titleOfKey,
   titleWithKey,
 } from './next-steps.js';
@@ -187,13 +188,13 @@ export function obstacleItems(limits: readonly JudgedLimit[], windows: Report['w
 }
 
 /** `3 V3 records, 1 V3 line item in crm/companies (limit unmatched)` */
-function describeObstacle({ models, limit, count, ...sides }: Refusal): string {
+function describeObstacle({ models, limit, count, ...ids }: Obstacle): string {
   const [first] = models;
   if (first === undefined) return limit.detail ?? `limit ${nameOfLimit(limit)}: ${describeLimit(limit)}`;
-  const ids = describeIds(sides) || countOf(count, UNIT_NAMES[limit.unit]);
+  const found = describeIds(ids) || countOf(count, UNIT_NAMES[limit.unit]);
   const byModel = models.map(([model, number]) => `${model} ${groupDigits(number)}`);
   const where = models.length === 1 ? ` in ${first[0]}` : `; by model: ${listFirst(byModel, 3)}`;
-  return `${ids}${where} (limit ${nameOfLimit(limit)})`;
+  return `${found}${where} (limit ${nameOfLimit(limit)})`;
 }
 
 const UNIT_NAMES: Readonly<Record<JudgedLimit['unit'], string>> = {
@@ -474,15 +475,10 @@ function sampleSection({ findings, reasons }: Report): Section {
     const evidence = cutText(JSON.stringify(row.evidence), MAX_CHARS);
     return [nameOfPath(row), row.v3_svc_id, row.v4_svc_id, company, title, key, evidence];
   });
-  const sum = (side: 'v3' | 'v4', kind: 'records' | 'lineItems') => sumOf(reasons, (row) => row[side][kind]);
-  const all = describeIds({
-    v3: { records: sum('v3', 'records'), lineItems: sum('v3', 'lineItems') },
-    v4: { records: sum('v4', 'records'), lineItems: sum('v4', 'lineItems') },
-  });
   return {
     id: 'samples',
     title: 'Samples: the first findings of each reason',
-    texts: [`Findings: ${all}. All of them: ${findings.fullList}.`],
+    texts: [`Findings: ${describeIds(addIds(reasons))}. All of them: ${findings.fullList}.`],
     ...tableOf(['Model', 'V3 id', 'V4 id', 'Company', 'Finding', 'platform_id', 'Evidence'], rows),
     isDetail: true,
   };

@@ -13,7 +13,7 @@ import {
   listConfigured,
   type Outcome,
 } from '../limits.js';
-import { rankOfKey, type Status } from '../reasons.js';
+import { rankOfKey } from '../reasons.js';
 import { type Blocker, findIncomplete, findNotReady } from '../store/readiness.js';
 import type { Scope } from '../store/remap.js';
 import {
@@ -32,12 +32,19 @@ import {
 import type { Db } from '../store/sqlite.js';
 import { sumBy, sumOf } from '../text/rows.js';
 
-/** What a row of the remap counts as: by the generation of its id, V3 where it has both. */
-const ROW_UNITS = ['v3_record', 'v3_line_item', 'v4_record', 'v4_line_item'] as const;
-export type RowUnit = (typeof ROW_UNITS)[number];
-
 /** `ids`: of V3 and V4, or of neither. */
 const UNITS = ['ids', 'v3_ids', 'v4_ids', 'pairs', 'objects', 'streams', 'decisions', 'hours'] as const;
+
+const ofKind = z.strictObject({ records: count, lineItems: count });
+export const idCounts = {
+  v3: ofKind.describe('Rows with a V3 id.'),
+  v4: ofKind.describe('Rows without one.'),
+};
+
+export interface IdCounts {
+  readonly v3: z.infer<typeof ofKind>;
+  readonly v4: z.infer<typeof ofKind>;
+}
 
 /** A limit of the report. */
 export const judgedLimit = z.strictObject({
@@ -53,7 +60,7 @@ export const judgedLimit = z.strictObject({
   pass: z.boolean(),
   detail: z.string().nullable(),
   contributors: z
-    .array(z.strictObject({ model: z.string(), key: z.string(), unit: z.enum(ROW_UNITS).nullable(), count }))
+    .array(z.strictObject({ model: z.string(), key: z.string(), count, ...idCounts }))
     .describe('Where the limit fails: what it judged, by model and `status/reason`.'),
 });
 export type JudgedLimit = z.infer<typeof judgedLimit>;
@@ -69,7 +76,6 @@ export interface JudgedRemap {
   readonly blockers: Blocker[];
   readonly gate: Gate;
   readonly outcomes: readonly RowTally[];
-  readonly rows: readonly RowCount[];
   readonly exported: readonly ExportedCount[];
   readonly lists: readonly ListGroup[];
   readonly decisions: readonly DecisionCount[];
@@ -81,10 +87,8 @@ export interface JudgedRemap {
 /** Judges the remap by the limits of the models in the scope. Call it inside a transaction. */
 export function judgeDatabase(db: Db, config: Config, given: Scope, nowMs: number): JudgedRemap {
   const scope = allModels(config, given);
-  const outcomes = readOutcomes(db, scope);
   const read = {
-    outcomes,
-    rows: outcomes.flatMap(splitByGeneration),
+    outcomes: readOutcomes(db, scope),
     exported: readExported(db, scope),
     lists: readListGroups(db, scope),
     decisions: countDecisions(db, scope),
@@ -107,13 +111,16 @@ function limitsInScope({ limits }: Config, { models }: Required<Scope>): Limits 
   return { global: limits.global, models: Object.fromEntries(inScope) };
 }
 
-export function splitByGeneration({ model, status, reason, isChild, rows, v3Rows }: RowTally): RowCount[] {
-  const [ofV3, ofV4] =
-    isChild === 0 ? (['v3_record', 'v4_record'] as const) : (['v3_line_item', 'v4_line_item'] as const);
-  return [
-    { model, status, reason, unit: ofV3, count: v3Rows },
-    { model, status, reason, unit: ofV4, count: rows - v3Rows },
-  ].filter((row) => row.count > 0);
+/** Rows with a V3 id, and rows without one. */
+export function countIds(outcomes: readonly JudgedRow[]): IdCounts {
+  const sum = (isChild: 0 | 1, numberOf: (row: JudgedRow) => number) =>
+    sumOf(outcomes, (row) => (row.isChild === isChild ? numberOf(row) : 0));
+  const ofV3 = ({ v3Rows }: JudgedRow) => v3Rows;
+  const ofV4 = ({ rows, v3Rows }: JudgedRow) => rows - v3Rows;
+  return {
+    v3: { records: sum(0, ofV3), lineItems: sum(1, ofV3) },
+    v4: { records: sum(0, ofV4), lineItems: sum(1, ofV4) },
+  };
 }
 
 function ageOf({ oldest, undated }: ReadingTimes, nowMs: number): number | null {
@@ -121,32 +128,23 @@ function ageOf({ oldest, undated }: ReadingTimes, nowMs: number): number | null 
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** Rows of the remap that share model, status, reason and unit. */
-export interface RowCount {
-  readonly model: string;
-  readonly status: Status;
-  readonly reason: string | null;
-  readonly unit: RowUnit;
-  readonly count: number;
-}
+/** Rows of the remap that share model, status and reason. */
+export type JudgedRow = Omit<RowTally, 'conflicts' | 'merged'>;
 
 type CountByModel = ReadonlyMap<string, number>;
 
 /** Everything that the gate judges, within one scope. */
 export interface GateCounts {
-  readonly rows: readonly RowCount[];
+  readonly rows: readonly JudgedRow[];
   /** Rows with a V3 id: the base of percentages. */
   readonly v3Rows: CountByModel;
   readonly counters: Readonly<Record<Counter, CountByModel>>;
   readonly ageMs: number | null;
 }
 
-type Counted = Pick<JudgedRemap, 'outcomes' | 'rows' | 'exported' | 'lists' | 'decisions'>;
+type Counted = Pick<JudgedRemap, 'outcomes' | 'exported' | 'lists' | 'decisions'>;
 
-function countForGate(
-  { outcomes, rows, exported, lists, decisions }: Counted,
-  ageMs: number | null,
-): GateCounts {
+function countForGate({ outcomes, exported, lists, decisions }: Counted, ageMs: number | null): GateCounts {
   const short = lists.filter(({ state }) => state === 'short');
   const stale = decisions.filter(({ outcome }) => outcome === 'stale');
   const counters = {
@@ -156,7 +154,7 @@ function countForGate(
     merged: sumBy(outcomes, modelOf, (row) => row.merged),
     decision_stale: sumBy(stale, modelOf, (row) => row.decisions),
   };
-  return { rows, counters, ageMs, v3Rows: sumBy(outcomes, modelOf, (row) => row.v3Rows) };
+  return { rows: outcomes, counters, ageMs, v3Rows: sumBy(outcomes, modelOf, (row) => row.v3Rows) };
 }
 
 const modelOf = ({ model }: { readonly model: string }) => model;
@@ -191,13 +189,14 @@ export function judge(counts: GateCounts, limits: Limits, maxAgeMs: number): Gat
     return slot;
   };
   for (const limit of listConfigured(limits)) slotOf(limit);
-  for (const { status, reason, ...row } of counts.rows) {
+  for (const row of counts.rows) {
+    const { model, status, reason, rows } = row;
     const key = reason === null ? status : `${status}/${reason}`;
-    slotOf(limitOf(limits, { model: row.model, status, reason })).contributors.push({ ...row, key });
+    slotOf(limitOf(limits, row)).contributors.push({ model, key, count: rows, ...countIds([row]) });
   }
   for (const key of COUNTERS) {
     for (const [model, number] of counts.counters[key]) {
-      const counted = { model, key, unit: null, count: number };
+      const counted = { model, key, count: number, ...countIds([]) };
       if (number > 0) slotOf(limitOfCounter(limits, model, key)).contributors.push(counted);
     }
   }
@@ -233,10 +232,10 @@ function conclude({ limit, contributors }: Slot, v3Rows: CountByModel): JudgedLi
 }
 
 /** The ids that all of the rows have; `ids` if some have a V3 id and others do not. */
-function unitOfRows(rows: JudgedLimit['contributors']): JudgedLimit['unit'] {
-  const ofV3 = rows.filter(({ unit }) => unit?.startsWith('v3')).length;
-  if (rows.length === 0) return 'ids';
-  return ofV3 === rows.length ? 'v3_ids' : ofV3 > 0 ? 'ids' : 'v4_ids';
+function unitOfRows(rows: readonly IdCounts[]): JudgedLimit['unit'] {
+  const hasV3 = rows.some(({ v3 }) => v3.records + v3.lineItems > 0);
+  const hasV4 = rows.some(({ v4 }) => v4.records + v4.lineItems > 0);
+  return hasV3 === hasV4 ? 'ids' : hasV3 ? 'v3_ids' : 'v4_ids';
 }
 
 /** Judges the age of the evidence. Hours are rounded so that `actual` and `allowed` never contradict the verdict. */

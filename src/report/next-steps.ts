@@ -1,51 +1,38 @@
-import { describeOutcome, outcomeKey, splitKey } from '../reasons.js';
+import { describeOutcome, outcomeKey, type ReasonText, splitKey } from '../reasons.js';
 import type { Blocker } from '../store/readiness.js';
 import type { WindowRow } from '../store/report-rows.js';
 import { countOf } from '../text/numbers.js';
-import { compare, groupBy, sumBy, sumOf } from '../text/rows.js';
-import type { JudgedLimit, RowUnit } from './gate.js';
-import type { Report } from './report-schema.js';
+import { compare, groupBy, sumOf } from '../text/rows.js';
+import type { IdCounts, JudgedLimit } from './gate.js';
 
-/** The meaning of a status and reason or of a limit, and what changes the verdict. */
-interface KeyText {
-  /** A few plain words; '' if the key needs none. */
-  readonly title: string;
-  readonly meaning: string;
-  readonly action: string;
-}
-
-const COUNTERS: Readonly<Record<string, KeyText>> = {
+/** Limits that are no reasons. */
+const COUNTERS: Readonly<Record<string, Omit<ReasonText, 'meaning'>>> = {
   rejected: {
     title: 'Objects without a usable id',
-    meaning: 'Objects that could not be taken as a record; the table rejected holds them as received.',
     action:
       'Report the objects of the table rejected to the operator, or accept them with "rejected" in "limits".',
   },
   short: {
     title: 'Lists shorter than their count',
-    meaning: 'These lists were read to their end twice, and the service counts more than it shows.',
     action: 'Ask the operator about total_count of these lists, or accept them with "short" in "limits".',
   },
   unique_id_conflict: {
     title: 'Pairs with different platform_unique_ids',
-    meaning: 'Two paired records have the same platform_id and different platform_unique_ids.',
     action:
       'Ask the operator which platform_unique_id is right, or accept the pairs with "unique_id_conflict" in "limits".',
   },
   merged: {
     title: 'V3 ids that became one V4 id',
-    meaning: 'Several V3 ids have the same V4 id.',
     action:
       'Check that your product can hold one V4 id for several V3 ids, then accept it with "merged" in "limits".',
   },
   decision_stale: {
     title: 'Decisions that the data do not support',
-    meaning: 'Lines of the decisions file that changed nothing; they are listed under "Decisions".',
-    action: 'Correct or remove these lines of the decisions file, then run `svc-migrate remap`.',
+    action:
+      'Correct or remove the lines of the decisions file that are listed under "Decisions", then run `svc-migrate remap`.',
   },
   maxAge: {
     title: 'Evidence too old',
-    meaning: 'The evidence is older than "maxAge" accepts.',
     action: 'Run `svc-migrate run`: it reads both APIs again.',
   },
 };
@@ -58,7 +45,7 @@ const ACCEPT = 'Accept these ids with a higher limit in "limits", or look why th
 const PASSED = 'Plan the switch of your stored ids: `svc-migrate apply plan`.';
 
 /** The text for `status`, `status/reason`, or the name of a limit such as `short`. */
-export function describeKey(key: string): KeyText {
+function describeKey(key: string): Omit<ReasonText, 'meaning'> {
   return COUNTERS[key] ?? describeOutcome(...splitKey(key));
 }
 
@@ -97,21 +84,8 @@ export function nextStep(
   return obstacle === undefined ? PASSED : actionFor(obstacle.key, windows, obstacle.limit.model);
 }
 
-type Sides = Pick<Report['reasons'][number], 'v3' | 'v4'>;
-
-/** Rows with a V3 id, and rows without one. */
-export function countSides(
-  rows: readonly { readonly unit: RowUnit | null; readonly count: number }[],
-): Sides {
-  const sum = (unit: RowUnit) => sumOf(rows, (row) => (row.unit === unit ? row.count : 0));
-  return {
-    v3: { records: sum('v3_record'), lineItems: sum('v3_line_item') },
-    v4: { records: sum('v4_record'), lineItems: sum('v4_line_item') },
-  };
-}
-
 /** `3 V3 records, 12 V3 line items, 1 V4 record`. */
-export function describeIds({ v3, v4 }: Sides): string {
+export function describeIds({ v3, v4 }: IdCounts): string {
   return [
     { count: v3.records, noun: 'V3 record' },
     { count: v3.lineItems, noun: 'V3 line item' },
@@ -124,7 +98,7 @@ export function describeIds({ v3, v4 }: Sides): string {
 }
 
 /** What one failed limit refuses: findings of one reason, or a counter. */
-export interface Refusal extends Sides {
+export interface Obstacle extends IdCounts {
   /** `status/reason`, or the name of a counter. */
   readonly key: string;
   readonly limit: JudgedLimit;
@@ -135,7 +109,7 @@ export interface Refusal extends Sides {
 }
 
 /** What the failed limits refuse, largest first. Line items of a record without a twin count under its reason. */
-export function listObstacles(limits: readonly JudgedLimit[]): Refusal[] {
+export function listObstacles(limits: readonly JudgedLimit[]): Obstacle[] {
   return limits
     .filter(({ pass }) => !pass)
     .flatMap((limit) => {
@@ -146,12 +120,22 @@ export function listObstacles(limits: readonly JudgedLimit[]): Refusal[] {
     .sort((a, b) => b.count - a.count || compare(a.key, b.key));
 }
 
-function obstacleOf(limit: JudgedLimit, key: string, rows: JudgedLimit['contributors']): Refusal {
-  const counts = sumBy(
-    rows,
-    ({ model }) => model,
-    ({ count }) => count,
-  );
-  const models = [...counts].sort(([a, ofA], [b, ofB]) => ofB - ofA || compare(a, b));
-  return { key, limit, ...countSides(rows), count: sumOf(rows, ({ count }) => count), models };
+function obstacleOf(limit: JudgedLimit, key: string, rows: JudgedLimit['contributors']): Obstacle {
+  const byModel = groupBy(rows, ({ model }) => model);
+  const models = [...byModel].map(([model, ofModel]) => [model, sumOf(ofModel, (row) => row.count)] as const);
+  return {
+    key,
+    limit,
+    count: sumOf(rows, (row) => row.count),
+    models: models.sort(([a, ofA], [b, ofB]) => ofB - ofA || compare(a, b)),
+    ...addIds(rows),
+  };
+}
+
+export function addIds(rows: readonly IdCounts[]): IdCounts {
+  const sum = (side: keyof IdCounts) => ({
+    records: sumOf(rows, (row) => row[side].records),
+    lineItems: sumOf(rows, (row) => row[side].lineItems),
+  });
+  return { v3: sum('v3'), v4: sum('v4') };
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { at, must } from '../text/at.js';
 import { escapeMarkup } from '../text/escape.js';
 import { formatTime, groupDigits } from '../text/numbers.js';
 import type { DocumentTable, Item, ReportDocument, Section } from './document.js';
@@ -42,19 +43,11 @@ function policy(): string {
 }
 
 function renderSection({ id, title, texts = [], table, items = [], chart }: Section): Html {
-  const parts = [
-    ...texts.map((text) => html`<p>${inline(text)}</p>\n`),
-    ...(chart === undefined ? [] : [renderAgeChart(chart.months, chart.since)]),
-    ...(table === undefined ? [] : [chart === undefined ? renderTable(table, title) : fold(table, title)]),
-    ...(items.length === 0 ? [] : [html`<ul class="items">${items.map(renderItem)}</ul>\n`]),
-  ];
+  const shown = table === undefined ? html`` : renderTable(table, title);
   return html`<section id="${id}"><h2>${title}</h2>
-${parts}</section>
-`;
-}
-
-function fold(table: DocumentTable, title: string): Html {
-  return html`<details><summary>The numbers in this chart</summary>${renderTable(table, title)}</details>
+${texts.map((text) => html`<p>${inline(text)}</p>\n`)}${chart === undefined ? shown : renderChart(chart, shown)}${
+  items.length === 0 ? html`` : html`<ul class="items">${items.map(renderItem)}</ul>\n`
+}</section>
 `;
 }
 
@@ -63,7 +56,7 @@ function renderTable({ columns, rows, total }: DocumentTable, caption: string): 
   const head = columns.map(({ title }, index) => html`<th scope="col"${classOf(index)}>${title}</th>`);
   const body = rows.map(
     (row) =>
-      html`<tr>${row.map((cell, index) => html`<td${classOf(index)} data-title="${columns[index]?.title ?? ''}">${breakable(cell)}</td>`)}</tr>
+      html`<tr>${row.map((cell, index) => html`<td${classOf(index)} data-title="${columns[index]?.title ?? ''}">${cell}</td>`)}</tr>
 `,
   );
   const more = total - rows.length;
@@ -78,25 +71,19 @@ function renderItem({ title, text, action }: Item): Html {
 `;
 }
 
-/** Text that may break between the words of a code such as `unmatched/key_changed`. */
-function breakable(text: string): Html {
-  const parts = text.split(/(?<=[a-z][/_])(?=[a-z])/);
-  return html`${parts.map((part, index) => (index === 0 ? html`${part}` : html`<wbr>${part}`))}`;
-}
-
 /** Text in which backticks mark commands. */
 function inline(text: string): Html {
   const parts = text.split('`');
   return html`${parts.map((part, index) => (index % 2 === 0 ? html`${part}` : html`<code>${part}</code>`))}`;
 }
 
-type Month = Report['timeline']['months'][number];
+type Chart = NonNullable<Section['chart']>;
 
-const CHART = { width: 560, height: 250, left: 52, right: 8, top: 34, bottom: 30 };
-const BASE_Y = CHART.height - CHART.bottom;
-const PLOT_HEIGHT = BASE_Y - CHART.top;
-const PLOT_WIDTH = CHART.width - CHART.left - CHART.right;
-const MAX_LABELS = 6;
+const WIDTH = 560;
+const LEFT = 52;
+const RIGHT = WIDTH - 8;
+const TOP = 34;
+const BASE = 220;
 
 const PARTS = [
   { name: 'matched', title: 'matched' },
@@ -104,70 +91,56 @@ const PARTS = [
   { name: 'unmatched', title: 'unmatched' },
 ] as const;
 
-/** @param since where V4's history starts, ISO 8601; null if it is unknown */
-function renderAgeChart(months: readonly Month[], since: string | null): Html {
-  const step = PLOT_WIDTH / months.length;
-  const top = roundUp(
-    Math.max(...months.map(({ matched, unmatched, other }) => matched + unmatched + other)),
-  );
-  const bars = months.map((month, index) => renderMonth(month, CHART.left + index * step, step, top));
-  const every = Math.ceil(months.length / MAX_LABELS);
-  const labels = months.map((month, index) =>
-    index % every === 0
-      ? html`<text x="${round(CHART.left + (index + 0.5) * step)}" y="${BASE_Y + 20}" text-anchor="middle">${month.month.replace('before ', '< ').replace('after ', '> ')}</text>`
-      : html``,
+/** Bars of months in front of the time that V4's history covers, and the table of their numbers. */
+function renderChart({ months, since }: Chart, table: Html): Html {
+  const first = placeOf(at(months, 0).month);
+  const step = (RIGHT - LEFT) / (placeOf(at(months, -1).month) - first + 1);
+  const xOf = (place: number) => Math.max(LEFT, LEFT + (place - first) * step);
+  const top = Math.max(...months.map(({ matched, unmatched, other }) => matched + unmatched + other));
+  const bars = months.map((month) => renderMonth(month, xOf(placeOf(month.month)), step, top));
+  const lines = [TOP, BASE].map(
+    (
+      y,
+    ) => html`<line class="axis" x1="${LEFT}" x2="${RIGHT}" y1="${y}" y2="${y}"/><text x="${LEFT - 6}" y="${y + 5}" text-anchor="end">${y === BASE ? '0' : groupDigits(top)}</text>
+`,
   );
   const key = PARTS.map(({ name, title }) => html`<li><span class="swatch s-${name}"></span>${title}</li>`);
   return html`<ul class="key">${key}<li><span class="swatch s-window"></span>V4's history</li></ul>
-<svg class="chart" viewBox="0 0 ${CHART.width} ${CHART.height}" role="img" aria-label="V3 records by month and V4's history; the table below has the numbers.">
-${renderWindow(since, months, step)}${renderAxis(top)}${bars}${labels}</svg>
+<svg class="chart" viewBox="0 0 ${WIDTH} ${BASE + 30}" role="img" aria-label="V3 records by month and V4's history; the table below has the numbers.">
+${since === null ? html`` : renderWindow(since, xOf(placeOf(since.slice(0, 7)) + (Number(since.slice(8, 10)) - 1) / 31))}${lines}${bars}<text x="${LEFT}" y="${BASE + 20}">${at(months, 0).month}</text><text x="${RIGHT}" y="${BASE + 20}" text-anchor="end">${at(months, -1).month}</text>
+</svg>
+<details><summary>The numbers in this chart</summary>${table}</details>
 `;
 }
 
-function renderMonth(month: Month, x: number, step: number, top: number): Html {
+/** Months since the year 0; `before` and `after` a month are its neighbours. */
+function placeOf(month: string): number {
+  const [year, number] = [month.slice(-7, -3), month.slice(-2)].map(Number);
+  return (
+    must(year) * 12 + must(number) + (month.startsWith('before') ? -1 : month.startsWith('after') ? 1 : 0)
+  );
+}
+
+function renderMonth(month: Chart['months'][number], x: number, step: number, top: number): Html {
   const gap = Math.min(4, step * 0.15);
-  let y = BASE_Y;
-  const parts = PARTS.map(({ name }) => {
-    const height = month[name] === 0 ? 0 : Math.max(2, (month[name] / top) * PLOT_HEIGHT);
+  let y = BASE;
+  const parts = PARTS.filter(({ name }) => month[name] > 0).map(({ name }) => {
+    const height = Math.max(2, (month[name] / top) * (BASE - TOP));
     y -= height;
-    return height === 0
-      ? html``
-      : html`<rect x="${round(x + gap / 2)}" y="${round(y)}" width="${round(step - gap)}" height="${round(height)}" class="s-${name}"/>`;
+    return html`<rect x="${round(x + gap / 2)}" y="${round(y)}" width="${round(step - gap)}" height="${round(height)}" class="s-${name}"/>`;
   });
   const numbers = PARTS.map(({ name, title }) => `${groupDigits(month[name])} ${title}`).join(', ');
   return html`<g><title>${month.month}: ${numbers}</title>${parts}</g>
 `;
 }
 
-function renderAxis(top: number): Html {
-  const lines = [0, 0.5, 1].map((share) => {
-    const y = round(BASE_Y - share * PLOT_HEIGHT);
-    const label = share === 0.5 && top % 2 === 1 ? '' : groupDigits(top * share);
-    return html`<line class="axis" x1="${CHART.left}" x2="${CHART.width - CHART.right}" y1="${y}" y2="${y}"/><text x="${CHART.left - 6}" y="${y + 5}" text-anchor="end">${label}</text>
-`;
-  });
-  return html`${lines}`;
-}
-
 /** The time that V4's history covers. */
-function renderWindow(since: string | null, months: readonly Month[], step: number): Html {
-  if (since === null) return html``;
-  const index = months.findIndex(({ month }) => month === since.slice(0, 7));
-  const isBefore = since.slice(0, 7) < (months.find(({ month }) => !month.startsWith('before'))?.month ?? '');
-  if (index < 0 && !isBefore) return html``;
-  const day = Number(since.slice(8, 10));
-  const x = index < 0 ? CHART.left : round(CHART.left + (index + (day - 1) / 31) * step);
-  const right = CHART.width - CHART.right;
-  const isLate = x > CHART.left + PLOT_WIDTH / 2;
-  return html`<rect class="s-window" x="${x}" y="${CHART.top - 6}" width="${round(right - x)}" height="${PLOT_HEIGHT + 6}"/><line class="start" x1="${x}" x2="${x}" y1="${CHART.top - 6}" y2="${BASE_Y}"/><text class="start-label" x="${isLate ? right : x}" y="${CHART.top - 13}" text-anchor="${isLate ? 'end' : 'start'}">V4's history from ${since.slice(0, 10)}</text>
+function renderWindow(since: string, start: number): Html {
+  const x = round(start);
+  if (x >= RIGHT) return html``;
+  const isLate = x > WIDTH / 2;
+  return html`<rect class="s-window" x="${x}" y="${TOP - 6}" width="${round(RIGHT - x)}" height="${BASE - TOP + 6}"/><line class="start" x1="${x}" x2="${x}" y1="${TOP - 6}" y2="${BASE}"/><text class="start-label" x="${isLate ? RIGHT : x}" y="${TOP - 13}" text-anchor="${isLate ? 'end' : 'start'}">V4's history from ${since.slice(0, 10)}</text>
 `;
-}
-
-function roundUp(value: number): number {
-  if (!(value > 0)) return 1;
-  const power = 10 ** Math.floor(Math.log10(value));
-  const factor = [1, 2, 3, 4, 5, 6, 8, 10].find((candidate) => candidate * power >= value) ?? 10;
-  return factor * power;
 }
 
 function round(value: number): number {
@@ -197,61 +170,42 @@ function trusted(markup: string): Html {
   return { markup };
 }
 
-/** Light and dark, wide and narrow, screen and print. It has no url(), so nothing is fetched. */
+/** Wide and narrow, screen and print. It has no url(), so nothing is fetched. */
 const STYLE = `
-:root {
-  color-scheme: light dark;
-  --page: #fff; --panel: #f4f6f8; --ink: #17212b; --soft: #4a5866; --line: #cfd7df; --link: #0b57a4;
-  --matched: #1f7a55; --unmatched: #c03a10; --other: #7c8896; --window: #2268c926;
-  --good: #14603f; --bad: #a52a05; --wait: #7a4a00; --good-bg: #e3f4eb; --bad-bg: #fdeae3; --wait-bg: #fff3d6;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --page: #12181f; --panel: #1b232c; --ink: #e8edf2; --soft: #aab6c2; --line: #36424e; --link: #8cc0ff;
-    --matched: #46b583; --unmatched: #ff7d52; --other: #8593a1; --window: #6aa5f533;
-    --good: #6fd6a5; --bad: #ff9a78; --wait: #f3c566; --good-bg: #14301f; --bad-bg: #3a1a10; --wait-bg: #352a0d;
-  }
-}
 * { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 64rem; padding: 0 1.25rem 2rem; background: var(--page); color: var(--ink);
+body { margin: 0 auto; max-width: 64rem; padding: 0 1.25rem 2rem; background: #fff; color: #17212b;
   font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; overflow-wrap: anywhere; }
-a { color: var(--link); }
+a, summary { color: #0b57a4; }
 h1 { font-size: 1.6rem; line-height: 1.2; margin: 0 0 .4rem; }
-h2 { font-size: 1.2rem; margin: 2.2rem 0 .5rem; padding-top: .4rem; border-top: 1px solid var(--line); }
+h2 { font-size: 1.2rem; margin: 2.2rem 0 .5rem; padding-top: .4rem; border-top: 1px solid #cfd7df; break-after: avoid; }
 p { margin: .4rem 0; }
 code { font: .92em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
-.origin { color: var(--soft); font-size: .9rem; }
-.verdict { border-left: .5rem solid; border-radius: .3rem; padding: 1rem 1.2rem; margin: 1rem 0; }
-.pass { background: var(--good-bg); border-color: var(--good); } .pass h1 { color: var(--good); }
-.fail { background: var(--bad-bg); border-color: var(--bad); } .fail h1 { color: var(--bad); }
-.incomplete, .not_ready { background: var(--wait-bg); border-color: var(--wait); }
-.incomplete h1, .not_ready h1 { color: var(--wait); }
+.origin, th, .wide td::before { color: #4a5866; }
+.verdict { border-left: .5rem solid #7a4a00; background: #fff3d6; padding: 1rem 1.2rem; margin: 1rem 0; }
+.pass { border-color: #14603f; background: #e3f4eb; }
+.fail { border-color: #a52a05; background: #fdeae3; }
 nav ul, .key { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1rem; padding: 0; font-size: .92rem; }
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 1rem; font-size: .92rem; }
-th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); }
-th { color: var(--soft); font-weight: 600; overflow-wrap: normal; } td:not(:last-child) { overflow-wrap: break-word; }
-summary { cursor: pointer; color: var(--link); }
-.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-th.n { white-space: normal; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #cfd7df; }
+th { font-weight: 600; overflow-wrap: normal; } td:not(:last-child) { overflow-wrap: break-word; }
+.n { text-align: right; font-variant-numeric: tabular-nums; } td.n { white-space: nowrap; }
 .items { padding-left: 1.2rem; } .items li { margin-bottom: .6rem; }
 .chart { display: block; width: 100%; max-width: 44rem; height: auto; }
-.chart text { fill: var(--soft); font-size: 14px; font-family: inherit; }
-.chart .axis { stroke: var(--line); } .chart .start { stroke: var(--ink); stroke-width: 2; stroke-dasharray: 6 4; }
-.chart .start-label { fill: var(--ink); font-weight: 600; }
+.chart text { fill: #17212b; font-size: 14px; font-family: inherit; }
+.axis { stroke: #cfd7df; } .start { stroke: #17212b; stroke-width: 2; stroke-dasharray: 6 4; }
 .swatch { display: inline-block; width: .9rem; height: .9rem; margin-right: .4rem; vertical-align: -.1rem; }
-.s-matched { fill: var(--matched); background: var(--matched); } .s-unmatched { fill: var(--unmatched); background: var(--unmatched); }
-.s-other { fill: var(--other); background: var(--other); } .s-window { fill: var(--window); background: var(--window); }
+.s-matched { fill: #1f7a55; background: #1f7a55; } .s-unmatched { fill: #c03a10; background: #c03a10; }
+.s-other { fill: #7c8896; background: #7c8896; } .s-window { fill: #2268c926; background: #2268c926; }
 @media screen and (max-width: 40rem) {
   body { font-size: 15px; padding: 0 .8rem 2rem; } h1 { font-size: 1.3rem; }
   th, td { padding-right: .5rem; }
   .wide, .wide tbody, .wide tr, .wide td { display: block; } .wide thead { display: none; }
-  .wide tr { border-bottom: 1px solid var(--line); padding: .4rem 0; }
+  .wide tr { border-bottom: 1px solid #cfd7df; padding: .4rem 0; }
   .wide td, .wide td.n { display: flex; justify-content: space-between; gap: 1rem; border: 0; padding: .05rem 0; text-align: right; white-space: normal; }
-  .wide td::before { content: attr(data-title); color: var(--soft); text-align: left; overflow-wrap: normal; }
+  .wide td::before { content: attr(data-title); text-align: left; overflow-wrap: normal; }
 }
 @media print {
-  :root { --page: #fff; --ink: #000; --soft: #333; --line: #999; --panel: #eee; }
-  body { font-size: 10pt; max-width: none; padding: 0; } nav { display: none; } h2 { break-after: avoid; }
+  body { font-size: 10pt; max-width: none; padding: 0; } nav { display: none; }
   tr, .verdict, .chart { break-inside: avoid; } thead { display: table-header-group; }
   svg, .swatch, .verdict { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }

@@ -15,7 +15,7 @@ import {
   time,
   windowRow,
 } from '../store/report-rows.js';
-import { judgedLimit } from './gate.js';
+import { idCounts, judgedLimit } from './gate.js';
 
 const v3ByStatus = z.strictObject({ matched: count, unmatched: count, deleted: count, ambiguous: count });
 const byReason = z.record(z.string(), count);
@@ -40,13 +40,10 @@ const counts = {
   ...rowCounts,
 };
 
-const idCounts = z.strictObject({ records: count, lineItems: count });
-
 const reasonCounts = z.strictObject({
   key: z.string().describe('`status/reason`; a reason `parent_…` counts under the reason of the record.'),
   title: z.string().describe('The reason in plain words.'),
-  v3: idCounts.describe('Rows with a V3 id.'),
-  v4: idCounts.describe('Rows without one.'),
+  ...idCounts,
 });
 
 const findingSchema = z.strictObject({

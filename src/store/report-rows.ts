@@ -221,16 +221,20 @@ export const monthRow = z.strictObject({
 /** `month` is null if no date is readable. */
 export type MonthCount = Omit<z.infer<typeof monthRow>, 'month'> & { readonly month: string | null };
 
-export function readMonths(db: Db, scope: Scope): MonthCount[] {
+/** Months before `first` and after `last`, such as `2026-10`, are added up. */
+export function readMonths(db: Db, scope: Scope, first: string, last: string): MonthCount[] {
   const sql = `
-    select strftime('%Y-%m', d.day * 86400, 'unixepoch') as month, sum(iif(g.status = 'matched', d.count, 0)) as matched,
-      sum(iif(g.status = 'unmatched', d.count, 0)) as unmatched,
+    with dated as (
+      select day, count, group_id, strftime('%Y-%m', day * 86400, 'unixepoch') as month
+      from remap_day)
+    select case when month < @first then 'before ' || @first when month > @last then 'after ' || @last else month end as month,
+      sum(iif(g.status = 'matched', d.count, 0)) as matched, sum(iif(g.status = 'unmatched', d.count, 0)) as unmatched,
       sum(iif(g.status in ('matched', 'unmatched'), 0, d.count)) as other
-    from remap_day as d join remap_group as g on g.id = d.group_id
+    from dated as d join remap_group as g on g.id = d.group_id
     where ${REMAP_FILTER}
-    group by month
-    order by month`;
-  return readAll(db, sql, scope);
+    group by 1
+    order by min(d.day)`;
+  return readAll(db, sql, scope, { first, last });
 }
 
 function isoTime(ms: string): string {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Counter, decideOutcome, isAccepted, type Limits } from '../../src/limits.js';
 import { reasonsOf, STATUSES } from '../../src/reasons.js';
-import { type GateCounts, judge, type RowCount } from '../../src/report/gate.js';
+import { type GateCounts, type JudgedRow, judge } from '../../src/report/gate.js';
 
 const DAY = 86_400_000;
 
@@ -13,12 +13,12 @@ function limitsOf(global: Given, models: Readonly<Record<string, Given>> = {}): 
 }
 
 /** `m unmatched/unexplained 3` → a row count. */
-function rowOf(text: string): RowCount {
+function rowOf(text: string): JudgedRow {
   const [model = '', key = '', count = '0'] = text.split(' ');
   const [name, reason = null] = key.split('/');
   const status = STATUSES.find((candidate) => candidate === name) ?? 'matched';
-  const unit = status === 'v4_only' ? 'v4_record' : 'v3_record';
-  return { model, status, reason, unit, count: Number(count) };
+  const rows = Number(count);
+  return { model, status, reason, isChild: 0, rows, v3Rows: status === 'v4_only' ? 0 : rows };
 }
 
 const NONE: ReadonlyMap<string, number> = new Map();

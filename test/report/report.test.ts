@@ -96,12 +96,30 @@ describe('the report', () => {
     });
   });
 
-  it('adds records up by month', async () => {
-    await withScene(MIXED, ({ report }) => {
-      const { months } = report().timeline;
-      expect(months.map(({ month }) => month).at(0)).toBe('2026-01');
-      expect(months.length).toBe(10);
-      expect(months.at(-1)).toEqual({ month: '2026-10', matched: 1, unmatched: 1, other: 0 });
+  it('adds records up by month, and beyond 60 months in one', async () => {
+    const rows = [
+      ...MIXED.rows,
+      {
+        status: 'matched' as const,
+        ids: [
+          [201, 202],
+          [203, 204],
+        ] as const,
+        day: '2015-03-01',
+      },
+      { status: 'matched' as const, ids: [[205, 206]] as const, day: '2099-01-01' },
+    ];
+    await withScene({ ...MIXED, rows }, ({ report }) => {
+      expect(report().timeline).toEqual({
+        months: [
+          { month: 'before 2021-12', matched: 2, unmatched: 0, other: 0 },
+          { month: '2026-01', matched: 0, unmatched: 1, other: 0 },
+          { month: '2026-09', matched: 0, unmatched: 0, other: 1 },
+          { month: '2026-10', matched: 1, unmatched: 1, other: 0 },
+          { month: 'after 2026-11', matched: 1, unmatched: 0, other: 0 },
+        ],
+        undated: 0,
+      });
     });
   });
 });
