@@ -4,12 +4,14 @@ import { SvcError } from '../errors.js';
 import { isAccepted, limitOf } from '../limits.js';
 import {
   bareReason,
+  describeOutcome,
   FINDING_STATUSES,
   isReason,
   outcomeKey,
   REASONS,
   rankOfKey,
   type Status,
+  splitKey,
 } from '../reasons.js';
 import type { RemapFilter, RemapRow } from '../store/remap.js';
 import type { RowTally } from '../store/report-rows.js';
@@ -130,8 +132,8 @@ const TITLES = ['V3 id', 'V4 id', 'Company', 'Model', 'platform_id'];
 /** A section for each reason, with its first rows. */
 async function describeReasons(rows: readonly RemapRow[], counts: readonly RowTally[], namesRegion: boolean) {
   const { nameOfPath, tableOf } = await import('../report/document.js');
-  const { countSides, describeIds, describeKey, titleWithKey } = await import('../report/next-steps.js');
-  const { splitByGeneration } = await import('../report/gate.js');
+  const { describeIds, titleWithKey } = await import('../report/next-steps.js');
+  const { countIds } = await import('../report/gate.js');
   const { cutText } = await import('../text/wrap.js');
   const rowsByKey = groupBy(rows, keyOf);
   return [...groupBy(counts, keyOf)]
@@ -146,9 +148,14 @@ async function describeReasons(rows: readonly RemapRow[], counts: readonly RowTa
         nameOfPath(row),
         cutText(row.platform_id ?? '–', MAX_CHARS),
       ]);
-      const ids = describeIds(countSides(tallies.flatMap(splitByGeneration)));
+      const ids = describeIds(countIds(tallies));
       const title = `${titleWithKey(key)}: ${ids}`;
-      return { id: key, title, texts: [describeKey(key).meaning], ...tableOf(TITLES, cells) };
+      return {
+        id: key,
+        title,
+        texts: [describeOutcome(...splitKey(key)).meaning],
+        ...tableOf(TITLES, cells),
+      };
     });
 }
 
