@@ -7,7 +7,7 @@ import type { Conservation } from '../store/remap.js';
 import type { Db } from '../store/sqlite.js';
 import { readCompanyEvidence } from './company-evidence.js';
 import { countDays, countExported, countGroups, readConservation } from './count-remap.js';
-import { decideChildren, decideRecords, saveVerdicts, splitExpired, type Verdicts } from './decide.js';
+import { decide } from './decide.js';
 import { deriveAgain } from './derive-again.js';
 import { FactReader } from './fact-reader.js';
 import { joinChildren } from './join-children.js';
@@ -118,12 +118,10 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   saveWindows(db, models, config.backfill.sinceMs, throwIfStopped);
   createScopes(db, config);
   step('join records', () => joinRecords(db, throwIfStopped));
-  const verdicts: Verdicts = new Map();
-  const valid = splitExpired(decisions, clock.now(), verdicts);
-  decideRecords(db, valid, verdicts);
   // the remap takes its place in the file
   db.exec('drop index record_key');
   db.exec(ADD_RECORDS);
+  decide(db, 'records', decisions, clock.now());
   step('join children', () => joinChildren(db, throwIfStopped));
   step('index the remap', () => {
     for (const sql of CREATE_INDEXES) {
@@ -131,8 +129,7 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
       db.exec(sql);
     }
   });
-  decideChildren(db, valid, verdicts);
-  saveVerdicts(db, decisions, verdicts);
+  decide(db, 'children', decisions, clock.now());
   step('count rows', () => {
     countGroups(db, throwIfStopped);
     countDays(db, throwIfStopped);
