@@ -146,8 +146,6 @@ export interface RejectedObject {
 export interface ListPage {
   readonly records: readonly PageRecord[];
   readonly rejected: readonly RejectedObject[];
-  /** The companies of a page of V4's list of companies, whose `records` hold their ids; otherwise empty. */
-  readonly companies: readonly V4Company[];
   readonly next: string | null;
   readonly totalCount: number | null;
   /** The response's `Date` header, ms since 1970; null if there was none. */
@@ -220,12 +218,6 @@ export const REFUSED_STATUSES: readonly unknown[] = [400, 405, 422, 501];
 
 /** HTTP statuses: if the server refuses its own cursor with one of these, the cursor has expired. */
 export const EXPIRED_STATUSES: readonly unknown[] = [400, 404, 410, 422];
-
-/** A company that V4 lists, with its JSON text. */
-export interface V4Company {
-  readonly companyId: number | bigint;
-  readonly body: string;
-}
 
 export interface Clock {
   now(): number;

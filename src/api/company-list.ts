@@ -1,8 +1,6 @@
-import type { V4Company } from '../domain.js';
-import { parseId } from '../domain.js';
+import { type PageRecord, parseId } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { at } from '../text/at.js';
-import { itemTexts, memberText } from './json-text.js';
 import {
   exactInteger,
   isMembers,
@@ -30,20 +28,36 @@ type CompanyId = number | bigint;
 export function parseCompanyPage(text: string, format: CompanyListFormat): ParsedPage {
   parseJson(text);
   const exact = parseJson(quoteIntegers(text, idNames(format)));
-  const { list, next, totalCount, path } = openEnvelope(exact, null);
+  const { list, next, totalCount } = openEnvelope(exact, null);
   const idPath = findIdPath(list, format);
   const ids = idPath === null ? null : idsAt(list, idPath);
   if (ids === null) throw noIds(list, format);
-  const bodies = itemTexts(memberText(text, path) ?? '');
-  const companies = ids.map((companyId, index): V4Company => ({ companyId, body: at(bodies, index) }));
-  return { records: [], rejected: [], companies, next, totalCount };
+  return { records: ids.map(companyRecord), rejected: [], next, totalCount };
 }
 
+/** A company as a record: its list is read and stored like any other. */
+function companyRecord(id: CompanyId): PageRecord {
+  return {
+    svcId: id,
+    companyId: id,
+    platformId: null,
+    platformUniqueId: null,
+    deleted: false,
+    updatedMs: null,
+    latestMs: null,
+    latestFrom: null,
+    createdMs: null,
+    children: [],
+    facts: null,
+  };
+}
+
+/** @param text of a page that `parseCompanyPage` accepts */
 export function describeCompanies(
-  companies: readonly V4Company[],
+  text: string,
   format: CompanyListFormat,
 ): { readonly idField: string; readonly fields: readonly string[] } {
-  const list = companies.map(({ body }) => parseJson(quoteIntegers(body, idNames(format))));
+  const { list } = openEnvelope(parseJson(quoteIntegers(text, idNames(format))), null);
   const company = list.find(isMembers);
   const idPath = findIdPath(list, format) ?? [];
   return { idField: idPath.join('.'), fields: company === undefined ? [] : fieldsOf(company) };

@@ -15,7 +15,7 @@ export interface PageFormat {
   readonly keepsFacts: boolean;
 }
 
-export type ParsedPage = Pick<ListPage, 'records' | 'rejected' | 'companies' | 'next' | 'totalCount'>;
+export type ParsedPage = Pick<ListPage, 'records' | 'rejected' | 'next' | 'totalCount'>;
 
 export function pageFormat(config: Config, generation: Generation, pair: ModelPair): PageFormat {
   const { fieldPrefix, backfill, payload } = config;
@@ -38,7 +38,7 @@ export function parsePage(text: string, format: PageFormat, companyId: number | 
     reader = new RecordReader(format, companyId, openEnvelope(exact, generation).list);
   }
   const rejected = reader.rejected.length === 0 ? [] : withRawText(reader.rejected, text, path);
-  return { records: reader.records, rejected, companies: [], next, totalCount };
+  return { records: reader.records, rejected, next, totalCount };
 }
 
 // The envelope ----------------------------------------------------------------------------------

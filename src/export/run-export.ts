@@ -6,7 +6,7 @@ import type { Config } from '../config/config.js';
 import { type Clock, type Generation, isUnfinished, type OnProgress, progressOf } from '../domain.js';
 import { EXIT_BY_CODE, SvcError } from '../errors.js';
 import { guardDatabase, transact } from '../store/open.js';
-import { dropStream, dropUnusedPages, listV4Companies, saveNamedCompanies } from '../store/records.js';
+import { dropStream, dropUnusedPages, listV4Companies } from '../store/records.js';
 import type { Db } from '../store/sqlite.js';
 import { isCompanyList, listStreams, readCompanyList, type StreamRow } from '../store/streams.js';
 import { must } from '../text/at.js';
@@ -126,7 +126,7 @@ async function exportGeneration(generation: Generation, options: ExportOptions):
   const continued = inTransaction(options, () => openExport(selection, saver));
   const listing = isV4 ? await readCompanies(selection, continued, saver, options) : null;
   if (listing?.error) return { generation, streams: listStreams(db, generation), error: listing.error };
-  const planned = isV4 ? planV4(config, listV4Companies(db)) : planV3(config);
+  const planned = isV4 ? planV4(config, listV4Companies(db, config)) : planV3(config);
   const begun = inTransaction(options, () => beginLists(selection, planned, continued, saver));
   if (continued) onProgress(describeResume(begun));
   onProgress({ kind: 'step', name: 'lists', done: 0, total: begun.selected.length });
@@ -174,7 +174,6 @@ async function readCompanies(
     inTransaction(options, () => {
       const list = readCompanyList(db);
       if (list !== null) dropStream(db, list.id);
-      saveNamedCompanies(db, config.v4.companies);
     });
     return null;
   }
@@ -184,7 +183,7 @@ async function readCompanies(
     const text = `V4 has no list of companies: it answered 404 at ${config.v4.baseUrl}.`;
     throw new SvcError('config', text, { hint: 'Check v4.baseUrl; `svc-migrate doctor` tries both APIs.' });
   }
-  if (reading.error === null && listV4Companies(db).length === 0) {
+  if (reading.error === null && listV4Companies(db, config).length === 0) {
     options.onProgress({ kind: 'note', level: 'warning', text: 'V4 lists no companies.' });
   }
   return reading;

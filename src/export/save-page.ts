@@ -6,7 +6,6 @@ import {
   discard,
   prepareRememberCursor,
   prepareSaveBody,
-  prepareSaveCompanies,
   prepareSaveExcluded,
   prepareSaveRecords,
   prepareSaveRejected,
@@ -94,7 +93,6 @@ function prepareSaveStep(db: Db): Saver['saveStep'] {
 
 function prepareSavePage({ db, config, clock }: SaverOptions) {
   const saveRecords = prepareSaveRecords(db);
-  const saveCompanies = prepareSaveCompanies(db);
   const saveRejected = prepareSaveRejected(db);
   const saveExcluded = prepareSaveExcluded(db);
   const saveBody = prepareSaveBody(db);
@@ -107,10 +105,9 @@ function prepareSavePage({ db, config, clock }: SaverOptions) {
     const dropped = filters ? page.records.filter(isExcluded) : [];
     const keepsBody = config.payload === 'full' && kept.length > 0 && !isCompanyList(row);
     const pageId = keepsBody ? saveBody(row.id, page) : null;
-    const tally = isCompanyList(row) ? saveCompanies(row, page.companies) : saveRecords(row, kept, pageId);
     const { next } = page;
     return {
-      ...tally,
+      ...saveRecords(row, kept, pageId),
       kind: 'page',
       askedMs,
       nowMs: clock.now(),
@@ -126,9 +123,9 @@ function prepareSavePage({ db, config, clock }: SaverOptions) {
   };
 }
 
-/** The records, companies and rejected objects of a page; children do not count. */
-export function countObjects({ records, companies, rejected }: ListPage): number {
-  return records.length + companies.length + rejected.filter(({ path }) => path === '').length;
+/** The records and rejected objects of a page; children do not count. */
+export function countObjects({ records, rejected }: ListPage): number {
+  return records.length + rejected.filter(({ path }) => path === '').length;
 }
 
 function latestUpdateOf(records: readonly PageRecord[]): number | null {

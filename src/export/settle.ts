@@ -98,7 +98,7 @@ async function fetchCompanyIds({ api }: SettleOptions): Promise<bigint[]> {
     cursors.add(cursor);
     const request = { stream: COMPANY_LIST_PLAN.key, pair: null, cursor, updatedSince: null };
     const page: ListPage = await api.fetchPage(request);
-    for (const { companyId } of page.companies) ids.add(BigInt(companyId));
+    for (const { svcId } of page.records) ids.add(BigInt(svcId));
     cursor = page.next;
   } while (cursor !== null);
   return [...ids];

@@ -97,14 +97,14 @@ function judgeList({ answer, pair, stream }: SampledList): Finding | null {
 
 export function* checkCompanies({ config, companyList }: RemoteFacts): Generator<Finding> {
   if (companyList === null || !isPage(companyList)) return;
-  const { companies, next } = companyList;
-  if (companies.length === 0) {
+  const { body, encoding, records, next } = companyList;
+  if (records.length === 0) {
     const fix = 'Ask the operator whether the connections were copied.';
     yield problem('v4_no_companies', 5, 'V4 lists no company.', fix);
     return;
   }
-  const { idField, fields } = describeCompanies(companies, { ...config, ...config.v4 });
-  const count = `${countOf(companies.length, 'company', 'companies')}${next === null ? '' : ' on the first page'}`;
+  const { idField, fields } = describeCompanies(decodeBody(body, encoding), { ...config, ...config.v4 });
+  const count = `${countOf(records.length, 'company', 'companies')}${next === null ? '' : ' on the first page'}`;
   const seen = escapeUnseen(fields.join(', '));
   yield ok('v4_companies', `V4 lists ${count}, with the ids in ${idField}; fields seen: ${seen}.`);
 }

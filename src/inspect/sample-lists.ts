@@ -35,8 +35,8 @@ export async function sampleLists(config: Config, api: Api): Promise<RemoteFacts
   const named = config.v4.companies;
   const request = { stream: COMPANY_LIST_PLAN.key, pair: null };
   const companyList = named.length > 0 ? null : await askList(api, request, [LIMIT]);
-  const listed = companyList === null || companyList instanceof SvcError ? [] : companyList.companies;
-  const companies = [...named, ...listed.map(({ companyId }) => BigInt(companyId))].slice(0, MAX_COMPANIES);
+  const listed = companyList === null || companyList instanceof SvcError ? [] : companyList.records;
+  const companies = [...named, ...listed.map(({ svcId }) => BigInt(svcId))].slice(0, MAX_COMPANIES);
   const places: readonly (readonly [Generation, region: string, companyId: bigint | null])[] = [
     ...config.v3.regions.map(({ region }) => ['v3', region, null] as const),
     ...companies.map((companyId) => ['v4', '', companyId] as const),

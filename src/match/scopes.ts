@@ -1,6 +1,8 @@
 import type { Config } from '../config/config.js';
 import { listOpenLists } from '../store/readiness.js';
+import { listV4Companies } from '../store/records.js';
 import type { Db } from '../store/sqlite.js';
+import { readCompanyList } from '../store/streams.js';
 import type { CompanySide } from './pair-companies.js';
 
 const CREATE_TABLES = `
@@ -46,13 +48,7 @@ const ADD_SIDES = `
     select s.generation, s.region, c.company_id from temp.record_count as c cross join stream as s on s.id = c.stream_id
     where s.model in (select value from json_each(@models))
     union
-    select 'v4', '', company_id from v4_company)`;
-
-/** V4's companies come from its list of them, or from the configuration. */
-const V4_IS_LISTED = `
-  select 1 from v4_company
-  union all
-  select 1 from stream where generation = 'v4' and model = 'core/companies'`;
+    select 'v4', '', value from json_each(@v4Companies))`;
 
 const ADD_PLACES = `
   insert into temp.place(stream_id, company_id, generation, model, company, read_in_full)
@@ -76,11 +72,17 @@ export interface Companies {
 export function createPlaces(db: Db, config: Config): Companies {
   db.exec(CREATE_TABLES);
   const open = listOpenLists(db, config);
-  const isV4Listed = db.prepare(V4_IS_LISTED).get() !== undefined;
+  const v4Companies = listV4Companies(db, config);
+  const isV4Listed = v4Companies.length > 0 || readCompanyList(db) !== null;
   const v4Full = isV4Listed && open.every(({ generation }) => generation === 'v3');
   const openRegions = open.flatMap(({ generation, region }) => (generation === 'v3' ? [region] : []));
   const models = JSON.stringify(config.models.map(({ v3 }) => v3));
-  db.prepare(ADD_SIDES).run({ models, v4Full: v4Full ? 1n : 0n, openRegions: JSON.stringify(openRegions) });
+  db.prepare(ADD_SIDES).run({
+    models,
+    v4Full: v4Full ? 1n : 0n,
+    openRegions: JSON.stringify(openRegions),
+    v4Companies: `[${v4Companies.join()}]`,
+  });
   db.prepare(ADD_PLACES).run({ models });
   const select = db.prepare<[bigint], { id: bigint; region: string; companyId: bigint; scopeFull: bigint }>(`
     select id, region, company_id as companyId, scope_full as scopeFull from temp.side where generation = ? order by id`);

@@ -5,6 +5,7 @@ import { SvcError } from '../errors.js';
 import { comparableAddress } from '../text/addresses.js';
 import { compare } from '../text/rows.js';
 import type { Db } from './sqlite.js';
+import { COMPANY_LIST } from './streams.js';
 
 /** The settings that an export of a generation fixes, by name. Names that start with `v3` or `v4` affect only that one. */
 function buildFingerprint(
@@ -84,7 +85,8 @@ function listDifferences(db: Db, config: Config, generation: Generation): string
 function holdsRecords(db: Db, generation: Generation): boolean {
   const sql = `
     select 1 from stream as s
-    where s.generation = ? and exists (select 1 from record as r where r.stream_id = s.id)`;
+    where s.generation = ? and s.model <> '${COMPANY_LIST}'
+      and exists (select 1 from record as r where r.stream_id = s.id)`;
   return db.prepare(sql).get(generation) !== undefined;
 }
 

@@ -7,7 +7,7 @@ export type OpenMode = 'create' | 'write' | 'read';
 
 /** `SVCM` */
 export const APPLICATION_ID = 0x5356434d;
-const SCHEMA_VERSION = 11;
+const SCHEMA_VERSION = 12;
 
 const BUSY_TIMEOUT_MS = 5000;
 const WRITER_TIMEOUT_MS = 250;

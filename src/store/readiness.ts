@@ -3,6 +3,7 @@ import { type Config, digestInputFiles } from '../config/config.js';
 import { GENERATIONS, type Generation, type StreamState, shownState } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { countOf, listFirst } from '../text/numbers.js';
+import { listV4Companies } from './records.js';
 import { filterParams, readRemapRun, type Scope } from './remap.js';
 import type { Db } from './sqlite.js';
 import { readExportSeq } from './streams.js';
@@ -73,15 +74,17 @@ export function findOpenLists(db: Db, config: Config, scope: Scope = {}): Blocke
 }
 
 export function listOpenLists(db: Db, config: Config, scope: Scope = {}): OpenList[] {
-  return db.prepare<[object], OpenList>(OPEN_LISTS).all(readinessParams(config, scope));
+  return db.prepare<[object], OpenList>(OPEN_LISTS).all(readinessParams(db, config, scope));
 }
 
-function readinessParams({ models, v3 }: Config, scope: Scope) {
+function readinessParams(db: Db, config: Config, scope: Scope) {
+  const { models, v3 } = config;
   const { models: named = [] } = scope;
   const wanted = models.filter(({ v3: name }) => named.length === 0 || named.includes(name));
   return {
     models: JSON.stringify(wanted.map((model) => model.v3)),
     inV4: JSON.stringify(wanted.flatMap((model) => (model.v4 === null ? [] : [model.v3]))),
+    v4Companies: `[${listV4Companies(db, config).join()}]`,
     regions: JSON.stringify(v3.regions.map(({ region }) => region)),
     companies: filterParams(scope).companies,
   };
@@ -99,13 +102,13 @@ const OPEN_LISTS = `
     select 1 from stream as s
     where s.generation = 'v3' and s.region = cast(region.value as text) and s.model = cast(model.value as text))
   union all
-  select 'v4', '', model.value, c.company_id, null, null, 0, null
-  from v4_company as c cross join json_each(@inV4) as model
+  select 'v4', '', model.value, c.value, null, null, 0, null
+  from json_each(@v4Companies) as c cross join json_each(@inV4) as model
   where not exists (
       select 1 from stream as s
       where s.generation = 'v4' and s.region = '' and s.model = cast(model.value as text)
-        and ifnull(s.company_id, 'all') = +c.company_id)
-    and (@companies is null or c.company_id in (select company_id from v4_scope))
+        and ifnull(s.company_id, 'all') = c.value)
+    and (@companies is null or c.value in (select company_id from v4_scope))
   union all
   select generation, region, model, company_id, state, end_reason, pages, error ->> 'hint'
   from stream
@@ -158,7 +161,7 @@ export function nameOfStream(
 
 /** Why there is nothing to compare. */
 export function findNotReady(db: Db, config: Config, scope: Scope = {}): Blocker[] {
-  const params = readinessParams(config, scope);
+  const params = readinessParams(db, config, scope);
   const lacks = (sql: string, more = {}) => db.prepare(sql).get({ ...params, ...more }) === undefined;
   const problems: readonly [Blocker['code'], () => boolean, text: string, next?: string][] = [
     ['no_v3_records', () => isMisnamed(db, 'v3'), `V3 ${MISNAMED}`],
@@ -170,7 +173,7 @@ export function findNotReady(db: Db, config: Config, scope: Scope = {}): Blocker
     ['no_v4_records', () => isMisnamed(db, 'v4'), `V4 ${MISNAMED}`],
     [
       'no_v4_records',
-      () => lacks('select 1 from v4_company limit 1'),
+      () => listV4Companies(db, config).length === 0,
       'V4 lists no company. Ask the operator whether the connections were copied.',
     ],
     [

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { ListPage, PageChild, PageRecord, RejectedObject, V4Company } from '../domain.js';
+import type { Config } from '../config/config.js';
+import type { ListPage, PageChild, PageRecord, RejectedObject } from '../domain.js';
 import { must } from '../text/at.js';
 import type { Db } from './sqlite.js';
-import type { StreamRow } from './streams.js';
+import { COMPANY_LIST, type StreamRow } from './streams.js';
 
 export interface RecordTally {
   /** Records first seen in this reading. */
@@ -135,37 +136,13 @@ export function prepareSaveBody(
   return (streamId, { body, encoding }) => BigInt(insert.run(streamId, encoding, body).lastInsertRowid);
 }
 
-/** Makes the function that saves a page of V4's list of companies. */
-export function prepareSaveCompanies(
-  db: Db,
-): (row: StreamRow, companies: readonly V4Company[]) => RecordTally {
-  const find = db
-    .prepare<[number | bigint], bigint>('select walk from v4_company where company_id = ?')
-    .pluck();
-  const save = db.prepare(`
-    insert into v4_company(company_id, walk) values (?, ?)
-    on conflict (company_id) do update set walk = excluded.walk`);
-  return (row, companies) => {
-    const tally = { unique: 0, fresh: 0, changed: 0 };
-    for (const { companyId } of companies) {
-      const before = find.get(companyId);
-      countSeen(tally, before, row);
-      if (before === undefined) tally.changed++;
-      save.run(companyId, row.walk);
-    }
-    return tally;
-  };
-}
-
-/** Replaces V4's companies by the configured ones. */
-export function saveNamedCompanies(db: Db, companyIds: readonly bigint[]): void {
-  db.prepare('delete from v4_company').run();
-  const insert = db.prepare('insert or ignore into v4_company(company_id) values (?)');
-  for (const companyId of companyIds) insert.run(companyId);
-}
-
-export function listV4Companies(db: Db): bigint[] {
-  return db.prepare<[], bigint>('select company_id from v4_company order by company_id').pluck().all();
+/** V4's companies: those that the configuration names, else those of its list. */
+export function listV4Companies(db: Db, { v4 }: Config): readonly bigint[] {
+  if (v4.companies.length > 0) return v4.companies;
+  const sql = `
+    select r.svc_id from stream as s cross join record as r on r.stream_id = s.id
+    where s.model = '${COMPANY_LIST}' order by r.svc_id`;
+  return db.prepare<[], bigint>(sql).pluck().all();
 }
 
 /** Makes the function that counts records of excluded companies. */
@@ -225,11 +202,9 @@ export function prepareRememberCursor(db: Db): (streamId: bigint, cursor: string
 export type Discard = 'cursors' | 'rejected' | 'unseen';
 
 /** Deletes what a list no longer needs. `unseen`: records that its reading did not show. Returns the number of rows. */
-export function discard(db: Db, { id, model, readingWalk }: StreamRow, what: Discard): number {
+export function discard(db: Db, { id, readingWalk }: StreamRow, what: Discard): number {
   if (what === 'cursors') return db.prepare('delete from cursor_seen where stream_id = ?').run(id).changes;
   if (what === 'rejected') return db.prepare('delete from rejected where stream_id = ?').run(id).changes;
-  if (model === 'core/companies')
-    return db.prepare('delete from v4_company where walk < ?').run(readingWalk).changes;
   db.prepare('delete from excluded where stream_id = ? and walk < ?').run(id, readingWalk);
   return dropRecords(db, id, readingWalk);
 }

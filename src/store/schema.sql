@@ -64,9 +64,6 @@ create table rejected(
 -- Records of excluded companies in lists of all companies: only counted.
 create table excluded(stream_id integer not null, svc_id integer not null, walk integer not null, primary key (stream_id, svc_id)) strict, without rowid;
 
--- V4's companies as they were listed.
-create table v4_company(company_id integer primary key, walk integer not null default 1) strict;
-
 -- Records ---------------------------------------------------------------------------------------------------------------------
 
 create table record(

@@ -1,7 +1,8 @@
 import type { Generation, StreamKey, StreamState } from '../domain.js';
 import type { Db } from './sqlite.js';
 
-const COMPANY_LIST = 'core/companies';
+/** V4's list of companies; the ids of its records are those of the companies. */
+export const COMPANY_LIST = 'core/companies';
 
 /** A row of the table `stream`; its comments in schema.sql describe the columns. */
 export interface StreamRow extends StreamKey {

@@ -35,13 +35,8 @@ describe("V4's list of companies", () => {
     ['none', '{"data":[],"next":null}', null, []],
     ['none, as null with a count', '{"data":{"data":null,"next":null,"total_count":0}}', null, []],
   ])('has its ids: %s', (_name, text, companyIdField, ids) => {
-    const { companies } = parseCompanyPage(text, { ...ANY, companyIdField });
-    expect(companies.map(({ companyId }) => companyId)).toEqual(ids);
-  });
-
-  it('keeps the text of each company', () => {
-    const { companies } = parseCompanyPage(list('{ "svc_id": 5.0e0, "id":"3" }', '{"id":4}'), ANY);
-    expect(companies.map(({ body }) => body)).toEqual(['{ "svc_id": 5.0e0, "id":"3" }', '{"id":4}']);
+    const { records } = parseCompanyPage(text, { ...ANY, companyIdField });
+    expect(records.map(({ svcId, companyId }) => [svcId, companyId])).toEqual(ids.map((id) => [id, id]));
   });
 
   it.each([
@@ -64,8 +59,7 @@ describe("V4's list of companies", () => {
   });
 
   it('is described by its fields', () => {
-    const { companies } = parseCompanyPage(list('{"company":{"svc_id":"5"},"name":"a"}'), ANY);
-    expect(describeCompanies(companies, ANY)).toEqual({
+    expect(describeCompanies(list('{"company":{"svc_id":"5"},"name":"a"}'), ANY)).toEqual({
       idField: 'company.svc_id',
       fields: ['company.svc_id', 'name'],
     });

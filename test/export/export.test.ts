@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SvcError } from '../../src/errors.js';
+import { listV4Companies } from '../../src/store/records.js';
 import { listStreams, readExportSeq } from '../../src/store/streams.js';
 import { config, pair } from './config.js';
 import { createFakeService, httpError } from './fake-service.js';
@@ -331,7 +332,7 @@ describe('export of V4', () => {
   it('reads each model that V4 has for each company that V4 lists', async () => {
     const b = bench(config({ models: [pair('a/x', 'x'), pair('b/y', null)] }));
     const service = v4Service({ 'v4  a/x 7': records(3), 'v4  a/x 8': records(3) });
-    service.companies.push({ companyId: 8n, body: '{"id":8}' });
+    service.companies.push(8n);
     expect((await b.run(service, 'v4')).streams).toMatchObject([
       { generation: 'v4', region: '', model: 'a/x', route: 'x', companyId: 7n, state: 'complete' },
       { generation: 'v4', region: '', model: 'a/x', route: 'x', companyId: 8n, state: 'complete' },
@@ -377,13 +378,13 @@ describe('export of V4', () => {
   it('drops the lists of companies that V4 no longer names', async () => {
     const b = bench();
     const service = v4Service({ [V4_LIST]: records(4), 'v4  accounting/invoices 8': records(2) });
-    service.companies.push({ companyId: 8n, body: '{}' });
+    service.companies.push(8n);
     await b.run(service, 'v4');
     service.companies.shift();
     const before = b.look(readExportSeq);
     expect(listsOf(await b.run(service, 'v4')).map(({ companyId }) => companyId)).toEqual([8n]);
     expect(b.look(storedIds)).toEqual([1n, 2n]);
-    expect(b.look((db) => db.prepare('select company_id from v4_company').pluck().all())).toEqual([8n]);
+    expect(b.look((db) => listV4Companies(db, config()))).toEqual([8n]);
     expect(b.look(readExportSeq)).toBeGreaterThan(before);
   });
 
@@ -400,6 +401,20 @@ describe('export of V4', () => {
     service.calls.length = 0;
     await b.run(service, 'v4');
     expect(service.calls).toHaveLength(5);
+  });
+
+  it('reads them again where they would be half as old as the gate allows', async () => {
+    const b = bench(config({ models: [pair('a/x'), pair('b/x')] }));
+    const service = v4Service({ 'v4  a/x 7': records(4), 'v4  b/x 7': records(4) });
+    service.fault = ({ request: { stream } }) =>
+      stream.model === 'b/x' ? { kind: 'throw', error: httpError(500) } : null;
+    await b.run(service, 'v4');
+    service.fault = () => null;
+    service.calls.length = 0;
+    b.clock.advance(config().maxAgeMs / 2);
+    await b.run(service, 'v4');
+    const models = service.calls.map(({ stream }) => stream.model);
+    expect(new Set(models)).toEqual(new Set(['core/companies', 'a/x', 'b/x']));
   });
 
   it('stops at a list of companies that cannot be read, and leaves V3 to be read', async () => {

@@ -43,7 +43,7 @@ export type Fault =
 export interface FakeService extends Pick<Api, 'fetchPage'> {
   /** By list, see `listName`; a list that is not there answers 404. In the order it is paged. */
   readonly lists: Map<string, FakeItem[]>;
-  readonly companies: { companyId: bigint; body: string }[];
+  readonly companies: bigint[];
   readonly calls: ListRequest[];
   pageSize: (call: Call) => number;
   fault: (call: Call) => Fault | null;
@@ -145,7 +145,6 @@ function pageOf(
   return {
     records,
     rejected,
-    companies: [],
     next,
     totalCount,
     servedMs,
@@ -155,9 +154,10 @@ function pageOf(
 
 function companyPage({ companies, now }: FakeService): ListPage {
   return {
-    records: [],
+    records: companies.map((id) =>
+      pageRecord({ svcId: id, companyId: id, platformId: null, updatedMs: null }),
+    ),
     rejected: [],
-    companies,
     next: null,
     totalCount: companies.length,
     servedMs: now(),

@@ -16,7 +16,7 @@ export function killService(): FakeService {
     'v4  b/y 7': records(9),
     'v4  c/short 7': records(5),
   });
-  service.companies.push({ companyId: 7n, body: '{}' });
+  service.companies.push(7n);
   service.totalCount = (exact, { request }) => exact + (request.stream.model === 'c/short' ? 2 : 0);
   return service;
 }
@@ -34,7 +34,7 @@ export function olderService(): FakeService {
     [`v4  ${model} 8`, older(1)],
   ]);
   const service = createFakeService(Object.fromEntries(lists));
-  for (const companyId of [7n, 8n]) service.companies.push({ companyId, body: '{}' });
+  service.companies.push(7n, 8n);
   return service;
 }
 

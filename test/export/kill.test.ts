@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import type { Generation } from '../../src/domain.js';
+import { listV4Companies } from '../../src/store/records.js';
 import { campaignSize } from '../support/campaign.js';
 import { compileChild } from '../support/compile-child.js';
 import { killConfig, killService, olderService } from './kill-scene.js';
@@ -23,7 +24,7 @@ function contentsOf(b: Bench): unknown {
   return b.look((db) => ({
     integrity: db.pragma('integrity_check', { simple: true }),
     records: storedRecords(db),
-    companies: db.prepare('select company_id from v4_company order by 1').pluck().all(),
+    companies: listV4Companies(db, killConfig()),
     streams: db
       .prepare(
         'select generation, model, state, end_reason, unique_records, rejected from stream order by 1, 2',

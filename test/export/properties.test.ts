@@ -98,7 +98,7 @@ function assertSums(b: Bench): void {
 
 function serviceOf(generation: Generation, items: FakeItem[], size: number): FakeService {
   const service = createFakeService({ [LISTS[generation]]: items });
-  service.companies.push({ companyId: 7n, body: '{}' });
+  service.companies.push(7n);
   service.pageSize = () => size;
   return service;
 }

@@ -64,7 +64,7 @@ async function wait(
 describe('waiting for a backfill', () => {
   it('ends with the counts that stayed the same; a list that V4 lacks counts as null', async () => {
     const service = v4Service({ [V4_LIST]: records(2) });
-    service.companies.push({ companyId: 8n, body: '{}' });
+    service.companies.push(8n);
     const { counts, nowMs } = await wait(service, (atMs) => {
       if (atMs === 500) service.lists.set(V4_LIST, records(9));
     });

@@ -124,13 +124,17 @@ export function saveExported(db: Db, config: Config, exported: Exported): void {
       ...(exported.v4Companies ?? []),
       ...exported.v4.map(({ company = 1 }) => company),
     ]);
-    const listed = db.prepare('insert or ignore into v4_company(company_id) values (?)');
-    for (const company of v4Companies) listed.run(BigInt(company));
     const insert = db.prepare(`
       insert into stream(generation, region, model, company_id, state, started_at, finished_at, read_at, route)
       values (?, ?, ?, ?, ?, '${FINISHED}', '${FINISHED}', '${FINISHED}', ?)`);
     const list = exported.states?.['v4 companies'];
-    if (list !== undefined) insert.run('v4', '', 'core/companies', null, list, 'core/companies');
+    if (list !== undefined || v4Companies.size > 0) {
+      insert.run('v4', '', 'core/companies', null, list ?? 'complete', 'core/companies');
+      const company = db.prepare(`
+        insert into record(stream_id, svc_id, company_id, deleted, latest_is_service, child_count, child_twins, walk)
+        select id, @id, @id, 0, 0, 0, 0, 1 from stream where model = 'core/companies'`);
+      for (const id of v4Companies) company.run({ id: BigInt(id) });
+    }
     for (const { region } of config.v3.regions) {
       for (const { v3 } of config.models) {
         const state = exported.states?.[`v3 ${region} ${v3}`] ?? 'complete';

@@ -153,6 +153,11 @@ describe('the digest of a remap', () => {
     "update remap_group set status = 'deleted' where status = 'matched'",
     'delete from remap_row where v3_svc_id = 2',
     "update company set note = '[]x'",
+    'update remap_day set count = count + 1',
+    'update backfill_window set records = records + 1',
+    'update exported_count set rejected = rejected + 1',
+    'update remap_run set complete = 1 - complete',
+    "insert into decision values (2, 'm', '', 'default', 1, 5, null, '', null, 'taken', null)",
   ])('shows %s', (sql) => {
     const { db, close } = openExported(CONFIG, EXPORTED);
     build(db, CONFIG);
@@ -205,9 +210,9 @@ describe('children and dates', () => {
       ['', 1n, 9n, 'matched'],
       ['lines', 11n, 19n, 'matched'],
     ]);
-    expect(db.prepare('select distinct latest_ms from record').pluck().all()).toEqual([
-      BigInt(Date.parse('2020-05-05')),
-    ]);
+    expect(
+      db.prepare('select distinct latest_ms from record where page_id is not null').pluck().all(),
+    ).toEqual([BigInt(Date.parse('2020-05-05'))]);
     expect(db.prepare('select generation, path, reason, page from rejected order by 1').raw().all()).toEqual([
       ['v3', 'lines', 'bad_svc_id', 1n],
       ['v4', 'lines', 'bad_svc_id', 1n],

@@ -51,7 +51,7 @@ function answerOf({ askedMs, answer }: Flight, { dates }: Variant): StreamAnswer
   }
   const { next, totalCount, servedMs } = answer;
   const records = answer.records.map((record) => pageRecord(record, dates));
-  const nothing = { rejected: [], companies: [], body: new Uint8Array(), encoding: 'br' } as const;
+  const nothing = { rejected: [], body: new Uint8Array(), encoding: 'br' } as const;
   return { askedMs, result: { ...nothing, records, next, totalCount, servedMs } };
 }
 

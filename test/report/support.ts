@@ -115,7 +115,6 @@ export async function withScene<T>(scene: Scene, work: (test: TestScene) => T | 
 
 function fill(db: Db, config: Config, scene: Scene): void {
   const streams = fillStreams(db, config);
-  db.exec('insert into v4_company(company_id) values (1)');
   for (const generation of ['v3', 'v4'] as const) saveFingerprint(db, config, generation);
   for (const rows of scene.rows) fillRows(db, rows, streams);
   db.exec(`insert into company values ('default', 1, 1, 'overlap', 2, 2, 2, 2, '[]')`);
@@ -178,6 +177,9 @@ function fillStreams(db: Db, config: Config): ReadonlyMap<string, bigint> {
     streams.set(`${generation} ${model}`, BigInt(lastInsertRowid));
   };
   add('v4', '', 'core/companies', null);
+  db.exec(`
+    insert into record(stream_id, svc_id, company_id, deleted, latest_is_service, child_count, child_twins, walk)
+    select id, 1, 1, 0, 0, 0, 0, 1 from stream`);
   for (const { v3 } of config.models) {
     for (const { region } of config.v3.regions) add('v3', region, v3, null);
     add('v4', '', v3, 1);
