@@ -127,11 +127,10 @@ async function fetchRecord(
   const { pair, companyId, svcId } = request;
   if (pair.v4 === null) return null;
   const url = buildUrl(host.endpoint.baseUrl, buildV4Record(request));
-  const format = pageFormat(config, 'v4', pair);
   try {
     return await requestParsed(
       { host, url, model: pair.v3, companyId },
-      ({ decoded }) => parseRecord(textOf(decoded, config), format, companyId, svcId),
+      ({ decoded }) => parseRecord(textOf(decoded, config), `${config.fieldPrefix}id`, svcId),
       settings,
     );
   } catch (error) {

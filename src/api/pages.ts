@@ -141,8 +141,14 @@ function hasFraction(text: string, members: readonly string[]): boolean {
   return new RegExp(`"(?:${members.join('|')})"\\s*:\\s*-?\\d+[.eE]`).test(text);
 }
 
-/** The number that a string of `quoteIntegers` stands for, as written; null for other values. */
-function quotedNumber(value: unknown): string | null {
+/** Quotes the numbers of 16 characters and more of all members, which JSON.parse may round, with `NUMBER` before them. */
+export function quoteLongNumbers(text: string): string {
+  // In valid JSON, a quote before a colon that no backslash precedes ends the name of a member.
+  return text.replace(/(?<!\\)("\s*:\s*)(-?\d[\d.eE+-]{15,})/g, `$1"${NUMBER}$2"`);
+}
+
+/** The number that a quoted string stands for, as written; null for other values. */
+export function quotedNumber(value: unknown): string | null {
   return typeof value === 'string' && value.startsWith(NUMBER) ? value.slice(NUMBER.length) : null;
 }
 

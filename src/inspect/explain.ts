@@ -1,6 +1,5 @@
 import { decodeBody } from '../api/body.js';
-import { pageFormat } from '../api/pages.js';
-import { findRecordInPage, type RecordMembers } from '../api/single-record.js';
+import { findMembers, findRecordInPage, type RecordMembers } from '../api/single-record.js';
 import type { Config } from '../config/config.js';
 import { type Generation, isUnfinished } from '../domain.js';
 import { SvcError } from '../errors.js';
@@ -21,7 +20,7 @@ import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatTime } from '../text/numbers.js';
 import { renderTable } from '../text/table.js';
 import { wrapLines } from '../text/wrap.js';
-import { buildFieldLines, findMembers, renderFieldLines } from './side-by-side.js';
+import { buildFieldLines, renderFieldLines } from './side-by-side.js';
 
 export type Explanation = ReturnType<typeof explainRecord>;
 type Story = ReturnType<typeof buildStory>;
@@ -113,12 +112,8 @@ function readMembers(db: Db, config: Config, row: StoryRow, generation: Generati
     if (path !== '') return null;
     return { [idField]: svcId, platform_id, platform_unique_id: unique_id, deleted: deleted === 1n };
   }
-  const pair = must(
-    config.models.find(({ v3 }) => v3 === model),
-    'model',
-  );
-  const record = findRecordInPage(decodeBody(body, encoding), pageFormat(config, generation, pair), holder);
-  return record === null ? null : findMembers(record, path, idField, svcId);
+  const record = findRecordInPage(decodeBody(body, encoding), { generation, ...config }, holder);
+  return path === '' || record === null ? record : findMembers(record[path], idField, svcId);
 }
 
 export function renderExplanation(explanation: Explanation, width: number): string {

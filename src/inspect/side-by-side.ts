@@ -3,19 +3,6 @@ import { escapeUnseen } from '../text/escape.js';
 import { renderTable } from '../text/table.js';
 import { cutText } from '../text/wrap.js';
 
-/** The record itself if `path` is '', else its child with this id; null if there is none. */
-export function findMembers(
-  record: RecordMembers,
-  path: string,
-  idField: string,
-  svcId: bigint,
-): RecordMembers | null {
-  const list = path === '' ? [record] : record[path];
-  const items: readonly unknown[] = Array.isArray(list) ? list : [];
-  const isMembers = (item: unknown): item is RecordMembers => typeof item === 'object' && item !== null;
-  return items.filter(isMembers).find((item) => String(item[idField]) === String(svcId)) ?? null;
-}
-
 export interface FieldLine {
   readonly name: string;
   readonly v3: string | null;
@@ -69,11 +56,14 @@ function showValue(value: unknown): string | null {
 
 const MAX_CELL = 60;
 
+export function showCell(text: string | null): string {
+  return text === null ? '–' : escapeUnseen(cutText(text, MAX_CELL));
+}
+
 export function renderFieldLines(lines: readonly FieldLine[], width: number): string[] {
-  const cell = (text: string | null) => (text === null ? '–' : escapeUnseen(cutText(text, MAX_CELL)));
   return renderTable(
     [{ title: '' }, { title: 'V3' }, { title: 'V4' }, { title: '' }],
-    lines.map(({ name, v3, v4, verdict }) => [cell(name), cell(v3), cell(v4), MARKS[verdict]]),
+    lines.map(({ name, v3, v4, verdict }) => [...[name, v3, v4].map(showCell), MARKS[verdict]]),
     width,
   );
 }

@@ -1,7 +1,6 @@
 import { decodeBody } from '../api/body.js';
 import type { Api } from '../api/client.js';
-import { pageFormat } from '../api/pages.js';
-import { findRecordInPage, type RecordMembers } from '../api/single-record.js';
+import { findMembers, findRecordInPage, type RecordMembers } from '../api/single-record.js';
 import type { Config } from '../config/config.js';
 import type { ModelPair, OnProgress } from '../domain.js';
 import { isRequestError, orError, SvcError } from '../errors.js';
@@ -9,12 +8,11 @@ import { readRemapRun, toFinding } from '../store/remap.js';
 import type { Db } from '../store/sqlite.js';
 import { countPairs, readPairSample, type StoryRow } from '../store/story-rows.js';
 import { at, must } from '../text/at.js';
-import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import { groupBy, inBatches } from '../text/rows.js';
-import { type Column, renderTable } from '../text/table.js';
-import { cutText, wrapLines } from '../text/wrap.js';
-import { buildFieldLines, type FieldLine, findMembers } from './side-by-side.js';
+import { renderTable } from '../text/table.js';
+import { wrapLines } from '../text/wrap.js';
+import { buildFieldLines, type FieldLine, showCell } from './side-by-side.js';
 
 const DISAGREEMENTS = {
   v3_not_found: 'V3 does not show it',
@@ -33,11 +31,12 @@ export interface PairSide {
   readonly platform_unique_id: string | null;
 }
 
+/** A side is null if the service does not show it. */
 export interface PairReading {
   readonly row: StoryRow;
   /** `unknown`: V3 cannot be asked for it. */
-  readonly v3: PairSide | 'unknown' | 'not_found';
-  readonly v4: PairSide | 'not_found';
+  readonly v3: PairSide | null | 'unknown';
+  readonly v4: PairSide | null;
   readonly differing: readonly FieldLine[];
 }
 
@@ -62,12 +61,12 @@ export async function verifyPairs(api: Api, db: Db, config: Config, sample: numb
   const failed = pairs.length - read.length + unproven;
   return {
     schemaVersion: 1,
-    exitCode: exitCodeOf(disagreements.length, failed, pairs.length),
+    exitCode: disagreements.length > 0 ? 1 : failed > 0 ? 4 : pairs.length === 0 ? 5 : 0,
     remap: { builtAt, sha256 },
     coverage: {
       ...countPairs(db),
       drawn: pairs.length,
-      readInV3: read.filter(({ v3 }) => typeof v3 === 'object').length,
+      readInV3: read.filter(({ v3 }) => isShown(v3)).length,
     },
     agree: agree.length,
     disagree: disagreements.length,
@@ -78,24 +77,15 @@ export async function verifyPairs(api: Api, db: Db, config: Config, sample: numb
     firstError: error?.message ?? (unproven > 0 ? SHOWS_NOTHING : null),
     disagreements,
     differences: countDifferences(agree),
-  };
+  } as const;
 }
 
-function exitCodeOf(disagree: number, failed: number, drawn: number): 0 | 1 | 4 | 5 {
-  if (disagree > 0) return 1;
-  return failed > 0 ? 4 : drawn === 0 ? 5 : 0;
-}
-
-interface Shown {
-  readonly side: PairSide;
-  readonly members: RecordMembers;
+function isShown(side: PairReading['v3']): side is PairSide {
+  return typeof side === 'object' && side !== null;
 }
 
 async function readPair(api: Api, config: Config, row: StoryRow): Promise<PairReading | SvcError> {
-  const pair = must(
-    config.models.find(({ v3 }) => v3 === row.model),
-    'model',
-  );
+  const pair = must(config.models.find(({ v3 }) => v3 === row.model));
   const answers = await orError(() =>
     Promise.all([readV3(api, config, pair, row), readV4(api, config, pair, row)]),
   );
@@ -104,12 +94,12 @@ async function readPair(api: Api, config: Config, row: StoryRow): Promise<PairRe
     throw answers;
   }
   const [v3, v4] = answers;
-  const isShown = typeof v3 === 'object' && typeof v4 === 'object';
-  const fields = isShown ? buildFieldLines(v3.members, v4.members, config.fieldPrefix) : [];
+  const isBoth = v3 !== 'unknown' && v3 !== null && v4 !== null;
+  const fields = isBoth ? buildFieldLines(v3.members, v4.members, config.fieldPrefix) : [];
   return {
     row,
-    v3: typeof v3 === 'object' ? v3.side : v3,
-    v4: typeof v4 === 'object' ? v4.side : v4,
+    v3: v3 === 'unknown' ? v3 : (v3?.side ?? null),
+    v4: v4?.side ?? null,
     differing: fields.filter(({ verdict }) => verdict === 'differs' || verdict === 'one_side'),
   };
 }
@@ -117,7 +107,7 @@ async function readPair(api: Api, config: Config, row: StoryRow): Promise<PairRe
 async function readV4(api: Api, config: Config, pair: ModelPair, row: StoryRow) {
   const svcId = must(row.path === '' ? row.v4_svc_id : row.parent_v4_svc_id);
   const record = await api.fetchRecord({ pair, companyId: must(row.v4_company_id), svcId });
-  return shownIn(record, config, row, must(row.v4_svc_id));
+  return sideIn(record, config, row, must(row.v4_svc_id));
 }
 
 /** V3 has no route for one record: it is looked for by its key. */
@@ -144,24 +134,27 @@ async function readV3(api: Api, config: Config, pair: ModelPair, row: StoryRow) 
   // A service that does not know the filter returns other records, too.
   if (page.records.some(({ platformId }) => platformId !== key)) return 'unknown';
   const text = decodeBody(page.body, page.encoding);
-  const record = findRecordInPage(text, pageFormat(config, 'v3', pair), svcId);
-  return shownIn(record, config, row, must(row.v3_svc_id));
+  const record = findRecordInPage(text, { generation: 'v3', ...config }, svcId);
+  return sideIn(record, config, row, must(row.v3_svc_id));
 }
 
-function shownIn(
+function sideIn(
   record: RecordMembers | null,
   { fieldPrefix }: Config,
   { path }: StoryRow,
   svcId: bigint,
-): Shown | 'not_found' {
-  const members = record === null ? null : findMembers(record, path, `${fieldPrefix}id`, svcId);
-  if (record === null || members === null) return 'not_found';
-  const keyOf = (value: unknown) =>
-    value === null || value === undefined || value === '' ? null : String(value);
+): { readonly side: PairSide; readonly members: RecordMembers } | null {
+  const members =
+    path === '' || record === null ? record : findMembers(record[path], `${fieldPrefix}id`, svcId);
+  if (record === null || members === null) return null;
+  const keyOf = (name: string) => {
+    const value = members[name] ?? '';
+    return value === '' ? null : String(value);
+  };
   const side = {
     company_id: String(record[`${fieldPrefix}company_id`]),
-    platform_id: keyOf(members['platform_id']),
-    platform_unique_id: keyOf(members['platform_unique_id']),
+    platform_id: keyOf('platform_id'),
+    platform_unique_id: keyOf('platform_unique_id'),
   };
   return { side, members };
 }
@@ -171,19 +164,19 @@ function shownIn(
  * the route or the filter.
  */
 export function judgeReadings(readings: readonly PairReading[]) {
-  const regions = new Set(readings.flatMap(({ row, v3 }) => (typeof v3 === 'object' ? [row.region] : [])));
-  const isV4Shown = readings.some(({ v4 }) => v4 !== 'not_found');
+  const regions = new Set(readings.flatMap(({ row, v3 }) => (isShown(v3) ? [row.region] : [])));
+  const isV4Shown = readings.some(({ v4 }) => v4 !== null);
   const judged = (isV4Shown ? readings : []).map((reading) => ({
     reading,
     verdict: judgeReading(reading, regions.has(reading.row.region)),
   }));
   return {
     agree: judged.flatMap(({ reading, verdict }) => (verdict === 'agrees' ? [reading] : [])),
-    disagreements: judged.flatMap(({ reading: { row, v3, v4 }, verdict: code }) => {
-      if (code === 'agrees' || code === 'gone') return [];
-      const shown = { v3: typeof v3 === 'object' ? v3 : null, v4: typeof v4 === 'object' ? v4 : null };
-      return [{ ...toFinding(row), code, ...shown }];
-    }),
+    disagreements: judged.flatMap(({ reading: { row, v3, v4 }, verdict: code }) =>
+      code === 'agrees' || code === 'gone'
+        ? []
+        : [{ ...toFinding(row), code, v3: isShown(v3) ? v3 : null, v4 }],
+    ),
     gone: judged.filter(({ verdict }) => verdict === 'gone').length,
     unproven: readings.length - judged.length,
   };
@@ -192,9 +185,9 @@ export function judgeReadings(readings: readonly PairReading[]) {
 type Verdict = keyof typeof DISAGREEMENTS | 'agrees' | 'gone';
 
 function judgeReading({ row, v3, v4 }: PairReading, isV3Shown: boolean): Verdict {
-  if (v4 === 'not_found') return wasDeletedInV4(row) ? 'gone' : 'v4_not_found';
-  if (v3 === 'not_found' && isV3Shown) return 'v3_not_found';
-  return compareSides(row, typeof v3 === 'object' ? v3 : null, v4);
+  if (v4 === null) return wasDeletedInV4(row) ? 'gone' : 'v4_not_found';
+  if (v3 === null && isV3Shown) return 'v3_not_found';
+  return compareSides(row, isShown(v3) ? v3 : null, v4);
 }
 
 function wasDeletedInV4({ status, reason }: StoryRow): boolean {
@@ -235,7 +228,6 @@ const ENDS: Readonly<Record<Verification['exitCode'], readonly [verdict: string,
 };
 
 const MAX_SHOWN = 10;
-const MAX_CELL = 40;
 
 export function renderVerification(result: Verification, width: number): string {
   const { remap, coverage, agree, disagree, gone, failed, firstError } = result;
@@ -247,56 +239,38 @@ export function renderVerification(result: Verification, width: number): string 
     ...(gone > 0 ? [`  ${groupDigits(gone)} were deleted in V4 and are no longer shown.`] : []),
     ...(failed > 0 ? [`  ${groupDigits(failed)} could not be read: ${firstError ?? ''}`] : []),
   ];
+  const tables = [...renderDisagreements(result, width), ...renderDifferences(result, width)];
   const [verdict, next] = ENDS[result.exitCode];
-  return (
-    wrapLines(lines, width) +
-    renderRows(DISAGREEMENT_COLUMNS, disagreementRows(result), width) +
-    renderRows(DIFFERENCE_COLUMNS, differenceRows(result), width) +
-    wrapLines([verdict, `Next: ${next}`], width)
-  );
+  return [
+    wrapLines(lines, width),
+    ...tables.map((line) => `${line}\n`),
+    wrapLines([verdict, `Next: ${next}`], width),
+  ].join('');
 }
 
-function renderRows(columns: readonly Column[], rows: readonly string[][], width: number): string {
-  if (rows.length === 0) return '';
-  return `${renderTable(columns, rows.slice(0, MAX_SHOWN), width).join('\n')}\n`;
+function renderDisagreements({ disagreements }: Verification, width: number): string[] {
+  const titles = ['disagree', 'V3 id', 'V4 id', 'V3 key', 'V4 key', 'why'];
+  const rows = disagreements
+    .slice(0, MAX_SHOWN)
+    .map(({ model, path, v3_svc_id, v4_svc_id, platform_id, v3, v4, code }) => [
+      `${model} ${path}`.trimEnd(),
+      ...[v3_svc_id, v4_svc_id, v3?.platform_id ?? platform_id, v4?.platform_id ?? null].map(showCell),
+      DISAGREEMENTS[code],
+    ]);
+  const columns = titles.map((title) => ({ title }));
+  return rows.length === 0 ? [] : renderTable(columns, rows, width);
 }
 
-const DISAGREEMENT_COLUMNS: readonly Column[] = [
-  { title: 'disagree' },
-  { title: 'V3 id' },
-  { title: 'V4 id' },
-  { title: 'V3 key' },
-  { title: 'V4 key' },
-  { title: 'why' },
-];
-
-function disagreementRows({ disagreements }: Verification): string[][] {
-  return disagreements.map(({ model, path, v3_svc_id, v4_svc_id, platform_id, v3, v4, code }) => [
-    `${model} ${path}`.trimEnd(),
-    cell(v3_svc_id),
-    cell(v4_svc_id),
-    cell(v3?.platform_id ?? platform_id),
-    cell(v4?.platform_id ?? null),
-    DISAGREEMENTS[code],
-  ]);
-}
-
-const DIFFERENCE_COLUMNS: readonly Column[] = [
-  { title: 'fields that differ' },
-  { title: 'field' },
-  { title: 'pairs', numeric: true },
-  { title: 'such as' },
-];
-
-function differenceRows({ differences }: Verification): string[][] {
-  return differences.map(({ model, path, field, pairs, example }) => [
-    `${model} ${path}`.trimEnd(),
-    cell(field),
-    groupDigits(pairs),
-    `${cell(example.v3)} → ${cell(example.v4)} (V3 ${example.v3_svc_id})`,
-  ]);
-}
-
-function cell(text: string | null): string {
-  return text === null ? '–' : escapeUnseen(cutText(text, MAX_CELL));
+function renderDifferences({ differences }: Verification, width: number): string[] {
+  const titles = ['fields that differ', 'field', 'pairs', 'such as'];
+  const rows = differences
+    .slice(0, MAX_SHOWN)
+    .map(({ model, path, field, pairs, example }) => [
+      `${model} ${path}`.trimEnd(),
+      showCell(field),
+      groupDigits(pairs),
+      `${showCell(example.v3)} → ${showCell(example.v4)} (V3 ${example.v3_svc_id})`,
+    ]);
+  const columns = titles.map((title) => ({ title, numeric: title === 'pairs' }));
+  return rows.length === 0 ? [] : renderTable(columns, rows, width);
 }

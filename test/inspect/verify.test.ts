@@ -27,7 +27,7 @@ const V3: PairSide = { company_id: '2', platform_id: 'k', platform_unique_id: 'u
 const V4: PairSide = { ...V3, company_id: '5' };
 const SHOWN: PairReading = { row: ROW, v3: V3, v4: V4, differing: [] };
 
-type Changes<T> = Partial<T> | 'unknown' | 'not_found';
+type Changes<T> = Partial<T> | 'unknown' | null;
 
 describe('a pair read again', () => {
   const decided = { matched_by: 'decision' } as const;
@@ -49,24 +49,24 @@ describe('a pair read again', () => {
     ['another unique id, paired by it', byUniqueId, {}, { platform_unique_id: 'w' }, 'unique_id_differs'],
     ['decided, other V4 key', decided, {}, { platform_id: 'x' }, 'agrees'],
     ['decided, other V3 key since', decided, { platform_id: 'x' }, {}, 'platform_id_changed'],
-    ['not in V4', {}, {}, 'not_found', 'v4_not_found'],
-    ['not in V4, where it was deleted', deletedInV4, {}, 'not_found', 'gone'],
-    ['not in V4, whose record was deleted there', parentDeleted, {}, 'not_found', 'gone'],
-    ['not in V4, deleted in both', deletedInBoth, {}, 'not_found', 'gone'],
+    ['not in V4', {}, {}, null, 'v4_not_found'],
+    ['not in V4, where it was deleted', deletedInV4, {}, null, 'gone'],
+    ['not in V4, whose record was deleted there', parentDeleted, {}, null, 'gone'],
+    ['not in V4, deleted in both', deletedInBoth, {}, null, 'gone'],
     [
       'not in V4, unmatched since',
       { status: 'unmatched', reason: 'deleted_in_v4' },
       {},
-      'not_found',
+      null,
       'v4_not_found',
     ],
-    ['not in V4, deleted in V3 alone', deletedInV3, {}, 'not_found', 'v4_not_found'],
-    ['not in V3', {}, 'not_found', {}, 'v3_not_found'],
-    ['not in a region that shows nothing', { region: 'us' }, 'not_found', {}, 'agrees'],
-    ['in neither', {}, 'not_found', 'not_found', 'v4_not_found'],
+    ['not in V4, deleted in V3 alone', deletedInV3, {}, null, 'v4_not_found'],
+    ['not in V3', {}, null, {}, 'v3_not_found'],
+    ['not in a region that shows nothing', { region: 'us' }, null, {}, 'agrees'],
+    ['in neither', {}, null, null, 'v4_not_found'],
   ])('%s', (_name, row, v3, v4, verdict) => {
     const change = (side: PairSide, by: Changes<PairSide>) =>
-      typeof by === 'string' ? by : { ...side, ...by };
+      by === null || by === 'unknown' ? by : { ...side, ...by };
     const reading = { ...SHOWN, row: { ...ROW, ...row }, v3: change(V3, v3), v4: change(V4, v4) };
     // Another pair shows that both services answer.
     const judged = judgeReadings([SHOWN, reading as PairReading]);
@@ -79,7 +79,7 @@ describe('a pair read again', () => {
   });
 
   it('proves nothing where V4 shows no record at all', () => {
-    const hidden: PairReading = { ...SHOWN, v4: 'not_found' };
+    const hidden: PairReading = { ...SHOWN, v4: null };
     expect(judgeReadings([hidden, hidden])).toMatchObject({ disagreements: [], unproven: 2 });
   });
 });
