@@ -1,40 +1,38 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { Command } from '@commander-js/extra-typings';
-import { SvcError } from '../errors.js';
 import type { Sandbox } from '../sandbox/start-sandbox.js';
 import { must } from '../text/at.js';
-import type { DefineCommand, Io, Result, Style } from './command.js';
-import { wholeNumber } from './options.js';
+import { groupDigits } from '../text/numbers.js';
+import { applyCommand } from './apply.js';
+import { checkCommand } from './check.js';
+import type { DefineCommand, Io, Result } from './command.js';
+import { findingsCommand } from './findings.js';
+import { remapCommand } from './remap.js';
+import { runCommand } from './run.js';
 
 export const demoCommand: DefineCommand = (run) =>
   new Command('demo')
     .summary('the whole journey against a local service')
     .description(
-      'Goes from a red gate to a green one, then writes, checks, switches and takes back the ids of a small database. Everything stays in a folder.',
+      'Goes from a red gate to a green one, then writes, checks, switches and takes back the ids of a small database. Everything stays in a temporary folder.',
     )
-    .option('--output <folder>', 'a new folder (default: a temporary one)')
-    .option('--seed <n>', 'seed of the service', wholeNumber(0, 999_999_999), 1)
-    .addHelpText('after', '\nExample:\n  svc-migrate demo --output rehearsal')
-    .action((options, command) => run(command, [], (io) => runDemo(options, io)));
+    .addHelpText('after', '\nExample:\n  svc-migrate demo')
+    .action((_options, command) => run(command, [], runDemo));
 
 const WIDTH = 80;
 const INDENT = '  ';
 const CONFIG = 'svc-migrate.config.json';
 const DECISIONS = 'decisions.csv';
-const DECISIONS_HEADER = 'model,path,region,v3_company_id,v3_svc_id,v4_svc_id,note,until';
 const KEY_FILE = 'api-key';
 const INVOICES = 'accounting/invoices';
 const STORED_INVOICES = 120;
 
-async function runDemo(
-  options: { readonly output?: string; readonly seed: number },
-  io: Io,
-): Promise<Result> {
+async function runDemo(io: Io): Promise<Result> {
   const { startSandbox } = await import('../sandbox/start-sandbox.js');
-  const folder = makeFolder(options.output);
-  const sandbox = await startSandbox({ seed: options.seed, isStory: true });
+  const folder = mkdtempSync(join(tmpdir(), 'svc-migrate-demo-'));
+  const sandbox = await startSandbox({ seed: 1, isStory: true });
   try {
     const demo = await openDemo(folder, sandbox, io);
     await decide(demo);
@@ -52,36 +50,19 @@ async function runDemo(
   }
 }
 
-function makeFolder(named: string | undefined): string {
-  if (named === undefined) return mkdtempSync(join(tmpdir(), 'svc-migrate-demo-'));
-  const folder = resolve(named);
-  try {
-    if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) return folder;
-  } catch (cause) {
-    throw new SvcError('bad_input', `The folder ${folder} cannot be created.`, {
-      hint: 'Name another one.',
-      cause,
-    });
-  }
-  throw new SvcError('bad_input', `The folder ${folder} exists already; nothing was changed.`, {
-    hint: 'Name a new one with --output, or leave it out for a temporary folder.',
-  });
-}
-
 interface Demo {
   readonly folder: string;
   readonly sandbox: Sandbox;
   configure(settings: Readonly<Record<string, unknown>>): void;
   print(...lines: readonly string[]): Promise<void>;
-  /** Runs a command line, and prints it with what `show` makes of the result; by default its text. */
-  run(line: string, show?: (result: Result, style: Style) => string | Promise<string>): Promise<Result>;
+  /** Runs a command line, and prints it with the part of its text that `show` selects. */
+  run(line: string, show?: (text: string) => string): Promise<void>;
 }
 
 /** Prepares the folder: configuration, API key, and a database of stored ids. */
 async function openDemo(folder: string, sandbox: Sandbox, io: Io): Promise<Demo> {
   const { loadConfig } = await import('../config/load-config.js');
   const { writeText } = await import('../runtime/write-output.js');
-  const commands = await importCommands();
   const file = join(folder, CONFIG);
   const style = { width: WIDTH - INDENT.length, color: false, verbose: false };
   const print: Demo['print'] = (...lines) => writeText(io.stdout, [`${lines.join('\n')}\n`]);
@@ -102,39 +83,23 @@ async function openDemo(folder: string, sandbox: Sandbox, io: Io): Promise<Demo>
       const all = { ...sandbox.config(KEY_FILE), limits: {}, ...settings, apply: { targets: [target] } };
       writeFileSync(file, `${JSON.stringify(all, null, 2)}\n`, { mode: 0o600 });
     },
-    run: async (line, show = (result, narrow) => result.text?.(narrow) ?? '') => {
+    run: async (line, show = (text) => text) => {
       await print(`$ svc-migrate ${line}`);
       const words = line.split(' ').map((word) => (word === DECISIONS ? join(folder, word) : word));
       const config = () => loadConfig({ env: {}, flags: { config: file }, nowMs: io.clock.now() });
-      const result = await runWords(commands, words, { ...io, env: {}, style, config, onProgress: () => {} });
-      const text = await show(result, style);
-      const lines = text.replaceAll(`${folder}/`, '').trimEnd().split('\n');
-      await print(...lines.map((shown) => `${INDENT}${shown}`.trimEnd()));
-      return result;
+      const result = await runWords(words, { ...io, env: {}, style, config, onProgress: () => {} });
+      const text = show(result.text?.(style) ?? '')
+        .replaceAll(`${folder}/`, '')
+        .trimEnd();
+      await print(...text.split('\n').map((shown) => `${INDENT}${shown}`.trimEnd()));
     },
   };
 }
 
-async function importCommands(): Promise<readonly DefineCommand[]> {
-  const [{ runCommand }, { checkCommand }, { remapCommand }, { findingsCommand }, { applyCommand }] =
-    await Promise.all([
-      import('./run.js'),
-      import('./check.js'),
-      import('./remap.js'),
-      import('./findings.js'),
-      import('./apply.js'),
-    ]);
-  return [runCommand, checkCommand, remapCommand, findingsCommand, applyCommand];
-}
-
-async function runWords(
-  commands: readonly DefineCommand[],
-  words: readonly string[],
-  io: Io,
-): Promise<Result> {
+async function runWords(words: readonly string[], io: Io): Promise<Result> {
   let result: Result | undefined;
   const program = new Command('svc-migrate');
-  for (const define of commands) {
+  for (const define of [runCommand, checkCommand, remapCommand, findingsCommand, applyCommand]) {
     program.addCommand(
       define(async (_command, _outputs, work) => {
         result = await work(io);
@@ -162,13 +127,10 @@ async function storeIds(folder: string, sandbox: Sandbox): Promise<void> {
 
 /** From the first verdict to a gate that passes: what a person does, and what each step changes. */
 async function decide({ folder, sandbox, print, run, configure }: Demo): Promise<void> {
+  const { DECISIONS_HEADER } = await import('../config/user-files.js');
   configure({});
-  await print(
-    '1. Read V3 and V4, join them, judge. (A local service; about 800 records.)',
-    '',
-    `$ cd ${folder}`,
-  );
-  await run('run', (result, style) => showVerdict(result, style, true));
+  await print('1. Read V3 and V4, join them, judge.', `   ${countIds(sandbox)}`, '', `$ cd ${folder}`);
+  await run('run', showVerdict);
 
   await print('', '2. Ask the operator for a full sync. It arrives: V4 loads the empty company.', '');
   sandbox.completeFullSync();
@@ -194,20 +156,16 @@ async function decide({ folder, sandbox, print, run, configure }: Demo): Promise
   await run('check', showVerdict);
 }
 
-/** The verdict of a report, without its tables; with `isWhole`, what stands in the way. */
-async function showVerdict({ json }: Result, { width }: Style, isWhole = false): Promise<string> {
-  const { buildDocument } = await import('../report/document.js');
-  const { reportSchema } = await import('../report/report-schema.js');
-  const { digitsOfId } = await import('../text/escape.js');
-  const { wrapText } = await import('../text/wrap.js');
-  const report = reportSchema.parse(JSON.parse(JSON.stringify(json, digitsOfId)));
-  const { title, lead, sections, next } = buildDocument(report);
-  const items = sections.flatMap((section) =>
-    isWhole && section.id === 'obstacles' ? (section.items ?? []) : [],
-  );
-  return [title, ...lead, ...items.map((item) => `- ${item.title}`), `Next: ${next}`]
-    .flatMap((line) => wrapText(line, width))
-    .join('\n');
+function countIds(sandbox: Sandbox): string {
+  const paths = [...sandbox.truth()].flatMap((row) => (row.v3_svc_id === null ? [] : [row.path]));
+  const records = paths.filter((path) => path === '').length;
+  const [ids, lineItems] = [paths.length, paths.length - records].map((count) => groupDigits(count));
+  return `In V3, this local service has ${records} records and ${lineItems} line items: ${ids} ids.`;
+}
+
+/** A report up to its next step, without its tables. */
+function showVerdict(text: string): string {
+  return text.slice(0, text.indexOf('\n\n', text.indexOf('\nNext: ')));
 }
 
 /** The draft of a record that V4 has twice, filled in: it became the first one, and the other is new in V4. */
