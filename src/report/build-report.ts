@@ -6,10 +6,8 @@ import { outcomeKey, rankOfKey, type Status } from '../reasons.js';
 import { nameOfStream, readStaleness } from '../store/readiness.js';
 import { type RemapRun, readRemapRun, type Scope, toFinding } from '../store/remap.js';
 import {
-  type AmbiguousCompany,
   type ListGroup,
   type RowTally,
-  readAmbiguousCompanies,
   readFirstFindings,
   readFullSync,
   readIdleDecisions,
@@ -51,7 +49,6 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
   const totals = { ...addUpExported(exported), ...addUp(outcomes) };
   const windows = readWindows(db, scope);
   const worst = readWorstCompanies(db, scope);
-  const ambiguous = readAmbiguousCompanies(db, scope);
   const streams = readLists(db, scope);
   const fullSync = readFullSync(db, scope);
   return {
@@ -71,11 +68,6 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
     totals,
     models: countModels(config, scope, judgement),
     companies: worst.rows.map(({ outcomes: tallies, ...company }) => ({ ...company, ...addUp(tallies) })),
-    ambiguousCompanies: ambiguous.rows.map((row) => ({
-      region: row.region,
-      v3CompanyId: row.v3CompanyId,
-      candidates: candidatesOf(row),
-    })),
     reasons: countReasons(outcomes),
     windows,
     lists: [...lists],
@@ -83,7 +75,6 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
     fullSync: fullSync.rows,
     omitted: {
       companies: worst.total - worst.rows.length,
-      ambiguousCompanies: ambiguous.total - ambiguous.rows.length,
       completeness: streams.total - streams.rows.length,
       fullSync: fullSync.total - fullSync.rows.length,
     },
@@ -201,20 +192,6 @@ function countReasons(outcomes: readonly RowTally[]): Report['reasons'] {
     .map(([key, ofKey]) => ({ key, title: titleOfKey(key), ...countIds(ofKey) }));
 }
 
-/** The candidates for an ambiguous company, likeliest first. */
-export function candidatesOf({ note }: AmbiguousCompany): Report['ambiguousCompanies'][number]['candidates'] {
-  const parsed: unknown = JSON.parse(note);
-  if (!Array.isArray(parsed)) return [];
-  return parsed.map((candidate: unknown) => {
-    const numbers = new Map<string, unknown>(Object.entries(Object(candidate)));
-    return {
-      v4CompanyId: String(numbers.get('v4_company_id')),
-      comparableKeys: Number(numbers.get('comparable_keys')),
-      agreeingKeys: Number(numbers.get('agreeing_keys')),
-    };
-  });
-}
-
 /** What the last remap made of the decisions; null if there are none and none are configured. */
 function summarizeDecisions(
   db: Db,
@@ -279,33 +256,29 @@ function describeRemap(
   return { remap, conservation };
 }
 
-/** Sentences by code; false: not in this database. */
-type Limitations = Readonly<Record<string, string | false>>;
-
-/** What a passed gate does not prove, given how the database was exported. */
+/** What a passed gate does not prove, given how the database was exported: sentences by code. */
 function listCannotSee(config: Config, scope: Scope, judgement: JudgedRemap): Report['cannotSee'] {
-  const limitations: Limitations = {
+  const limitations = {
     ...whatReadingMissed(config, judgement),
-    ...whatWasNotAsked(config, scope, judgement.lists),
+    ...whatWasNotAsked(config, scope),
     ...WHAT_NO_RUN_SEES,
   };
   return Object.entries(limitations).flatMap(([code, text]) => (text === false ? [] : [{ code, text }]));
 }
 
-function whatReadingMissed({ v4 }: Config, { lists, exported, outcomes, times }: JudgedRemap): Limitations {
+function whatReadingMissed({ v4 }: Config, { lists, exported, outcomes, times }: JudgedRemap) {
   const isAsked = v4.includeDeleted !== false;
   const isDeletedShown =
     !exported.some((row) => row.v3Deleted > 0) || exported.some((row) => row.v4Deleted > 0);
+  const open = outcomes.filter(({ status }) => status === 'unmatched' || status === 'ambiguous');
+  const isOpen = open.some(({ v3Rows }) => v3Rows > 0) || outcomes.some(({ merged }) => merged > 0);
   const short = lists.filter(({ state }) => state === 'short');
   const absent = lists.filter(({ generation, state }) => generation === 'v3' && state === 'absent');
   return {
     v3_vanished:
       times.toppedUp > 0 &&
-      outcomes.some(
-        ({ status, v3Rows, merged }) =>
-          merged > 0 || (v3Rows > 0 && (status === 'unmatched' || status === 'ambiguous')),
-      ) &&
-      'V3 was topped up, not read again in full: some of the live V3 ids without a V4 id may have vanished from V3 since. `svc-migrate export v3 --restart` reads V3 again in full.',
+      isOpen &&
+      'V3 was topped up, not read again in full: V3 ids that are unmatched, ambiguous or merged may have vanished from V3 since. `svc-migrate export v3 --restart` reads V3 again in full.',
     v4_deleted_not_asked:
       !isAsked && 'V4 was read without its deleted records: what V4 deleted looks unmatched.',
     v4_deleted_not_shown:
@@ -324,34 +297,22 @@ function whatReadingMissed({ v4 }: Config, { lists, exported, outcomes, times }:
   };
 }
 
-function whatWasNotAsked(
-  { companies: { match, include, exclude }, v3, v4, models, backfill }: Config,
-  scope: Scope,
-  lists: readonly ListGroup[],
-): Limitations {
-  const { models: named = [], companies = [] } = scope;
-  const listed = [include, exclude, v3.companies, v4.companies, companies, named].flat();
-  const absent = lists.filter(({ generation, state }) => generation === 'v4' && state === 'absent');
-  const guessed = models.filter((pair) => pair.v4Guessed && absent.some(({ model }) => model === pair.v3));
+function nameFirst(lists: readonly ListGroup[]): string {
+  return listFirst(lists.map(nameOfStream), 3, '; ');
+}
+
+function whatWasNotAsked(config: Config, { models = [], companies = [] }: Scope) {
+  const { match } = config.companies;
+  const isNarrowed = models.length + companies.length + listNarrowing(config).length > 0;
   return {
-    narrowed_scope:
-      listed.length > 0 && 'Only some models or companies were selected: the others were not judged.',
-    guessed_model_names:
-      guessed.length > 0 &&
-      `V4 does not know the guessed names of ${listFirst(
-        guessed.map((pair) => pair.v3),
-        MAX_NAMED,
-      )}: the models may exist under another name.`,
-    inferred_window:
-      backfill.sinceMs === null &&
-      "Where V4's history starts is not configured: it was inferred from V4's own records, or left unknown. Set backfill.since to what the operator says.",
-    same_id_trusted:
-      match === 'same_id' && 'Companies were paired by equal ids because the configuration says so.',
-    file_trusted: typeof match === 'object' && 'Companies were paired by your file, which is trusted.',
+    narrowed_scope: isNarrowed && 'Only some models or companies were selected: the others were not judged.',
+    configured_pairs:
+      match !== 'auto' &&
+      `Companies were paired by ${match === 'same_id' ? 'equal ids' : 'your file'}, as the configuration says.`,
   };
 }
 
-const WHAT_NO_RUN_SEES: Limitations = {
+const WHAT_NO_RUN_SEES = {
   nested_objects:
     'Objects inside records are mapped only where "children" of the model names their field and they have an id.',
   ghosts:
@@ -362,9 +323,3 @@ const WHAT_NO_RUN_SEES: Limitations = {
   contents:
     'Ids are compared, not amounts or texts: `svc-migrate verify` shows fields that differ in a sample.',
 };
-
-const MAX_NAMED = 3;
-
-function nameFirst(lists: readonly ListGroup[]): string {
-  return listFirst(lists.map(nameOfStream), MAX_NAMED, '; ');
-}

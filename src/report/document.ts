@@ -149,11 +149,9 @@ function dayOf(time: string | null): string {
 
 const SET_SINCE = 'Set "backfill.since" to what the operator says.';
 
-function warningsOf({ windows, lists, evidence }: Report): string[] {
+function warningsOf({ windows, cannotSee, evidence }: Report): string[] {
   const doubtful = windows.filter((window) => window.doubtful > 0);
   const unknown = windows.filter((window) => window.doubtful === 0 && window.unexplained > 0);
-  const absent = lists.filter(({ generation, state }) => generation === 'v3' && state === 'absent');
-  const models = [...new Set(absent.map(({ model }) => model))];
   const warnings = [
     ...doubtful.slice(0, 1).map(({ model, since, v4SvcId, nineTenthsSince }) => {
       const names = listFirst(doubtful.map((window) => window.model));
@@ -164,7 +162,7 @@ function warningsOf({ windows, lists, evidence }: Report): string[] {
         sumOf(unknown, (window) => window.unexplained),
         'V3 id',
       )} of ${listFirst(unknown.map(({ model }) => model))} cannot be explained because V4 has too few records there to infer where its history starts. ${SET_SINCE}`,
-    models.length > 0 && `V3 answered 404 for ${listFirst(models)}: V3 ids of these models are not checked.`,
+    cannotSee.find(({ code }) => code === 'absent_in_v3')?.text,
     evidence.remap?.stale && `The remap is out of date: ${evidence.remap.changed.join('; ')}.`,
   ];
   return warnings.filter((text) => typeof text === 'string');
@@ -233,7 +231,6 @@ function buildSections(report: Report): Section[] {
     v4Section(report),
     modelSection(report),
     reasonSection(report),
-    pairSection(report),
     fullSyncSection(report),
     decisionSection(report),
     listSection(report),
@@ -380,22 +377,6 @@ function limitSection({ gate }: Report): Section {
     ]);
   const titles = ['Found', 'Of', 'Allowed', 'Verdict', 'Limit'];
   return { id: 'limits', title: 'Limits', ...tableOf(titles, rows), isDetail: true };
-}
-
-function pairSection({ ambiguousCompanies, omitted }: Report): Section {
-  const rows = ambiguousCompanies.map(({ region, v3CompanyId, candidates }) => {
-    const named = candidates.map(
-      ({ v4CompanyId, agreeingKeys, comparableKeys }) =>
-        `${v4CompanyId} (${groupDigits(agreeingKeys)} of ${countOf(comparableKeys, 'key')} agree)`,
-    );
-    return [`${v3CompanyId} in ${region}`, named.join(', ') || 'no candidate'];
-  });
-  return {
-    id: 'pair',
-    title: 'Companies to pair by hand',
-    texts: ['`svc-migrate findings --write-companies companies.csv` drafts a line for each.'],
-    ...tableOf(['V3 company', 'V4 companies that it may be'], rows, omitted.ambiguousCompanies),
-  };
 }
 
 function fullSyncSection({ fullSync, omitted, reasons }: Report): Section {

@@ -5,13 +5,12 @@ import type { Config } from '../config/config.js';
 import { type Generation, parseSvcId } from '../domain.js';
 import { DECIDABLE_REASONS } from '../reasons.js';
 import { type RemapFilter, type RemapRow, readFindings, type Scope } from '../store/remap.js';
-import { readAmbiguousCompanies } from '../store/report-rows.js';
+import { type AmbiguousCompany, readAmbiguousCompanies } from '../store/report-rows.js';
 import type { Db } from '../store/sqlite.js';
 import { readStoredSide, readStoryRows, readV3Companies, type StoredSide } from '../store/story-rows.js';
 import { must } from '../text/at.js';
 import { escapeJson } from '../text/escape.js';
 import { cutText } from '../text/wrap.js';
-import { candidatesOf } from './build-report.js';
 
 export interface Draft {
   readonly text: string;
@@ -78,70 +77,60 @@ function draftDecision(row: RemapRow, sources: DraftSources): string[] {
   const [side, other] = v3_svc_id === null ? (['v4', 'v3'] as const) : (['v3', 'v4'] as const);
   const id = must(v3_svc_id ?? v4_svc_id);
   const stored = findStored(row, side, id, sources.db);
-  const name = path === '' ? '' : ` (${path})`;
-  const facts = [...describeKeys(row.platform_id, stored), ...describeFields(model, stored, sources)];
-  const head = `#\n# ${side.toUpperCase()} ${id}${name} | ${status}/${reason} | ${facts.join(' | ')}\n`;
+  const name = `${side.toUpperCase()} ${id}${path === '' ? '' : ` (${path})`}`;
+  const facts = describeStored(row, side, id, stored, sources);
+  const head = `#\n# ${[name, `${status}/${reason}`, describeKey(row.platform_id), ...facts].join(' | ')}\n`;
   if (side === 'v3' && stored?.deleted === 1n) {
     return [head, '#   deleted in V3: cannot be decided; a limit accepts it\n'];
   }
   const candidates = idsInEvidence(row.evidence, `${other}_svc_ids`).map((svcId) =>
     describeCandidate(row, other, svcId, sources),
   );
-  const none = candidates.length === 0 ? [`#   no ${other.toUpperCase()} candidate is known\n`] : [];
   const ids = side === 'v3' ? [id, '?'] : ['?', id];
   return [
     head,
-    ...none,
-    ...candidates,
+    ...(candidates.length === 0 ? [`#   no ${other.toUpperCase()} candidate is known\n`] : candidates),
     `#${[model, path, region, v3_company_id, ...ids, '', ''].join(',')}\n`,
   ];
 }
 
-function describeCandidate(
-  row: RemapRow,
-  generation: Generation,
-  svcId: bigint,
-  sources: DraftSources,
-): string {
-  const stored = findStored(row, generation, svcId, sources.db);
-  const twin = findTwin(row, generation, svcId, sources.db);
+function describeCandidate(row: RemapRow, generation: Generation, id: bigint, sources: DraftSources): string {
+  const stored = findStored(row, generation, id, sources.db);
+  const twin = findTwin(row, generation, id, sources.db);
   const parts = [
-    `#   ${generation.toUpperCase()} ${svcId}`,
-    ...(stored === undefined ? [] : describeKeys(stored.platform_id, stored)),
-    ...describeFields(row.model, stored, sources),
+    `#   ${generation.toUpperCase()} ${id}`,
+    ...(stored === undefined ? [] : [describeKey(stored.platform_id)]),
+    ...describeStored(row, generation, id, stored, sources),
     ...(stored?.deleted === 1n ? ['deleted: cannot be decided'] : []),
     ...(twin === undefined ? [] : [`paired with ${generation === 'v3' ? 'V4' : 'V3'} ${twin}`]),
   ];
   return `${parts.join(' | ')}\n`;
 }
 
-/** The id on the other side that a candidate is paired with. */
-function findTwin(row: RemapRow, generation: Generation, id: bigint, db: Db): bigint | undefined {
-  const { model, path } = row;
-  const [region, companyId, other] =
-    generation === 'v3'
-      ? ([row.region, row.v3_company_id, 'v4_svc_id'] as const)
-      : ([null, row.v4_company_id, 'v3_svc_id'] as const);
-  const rows = readStoryRows(db, { model, path, region, companyId, id }, MAX_ROWS_WITH_ID);
-  const twin = rows.find((pair) => pair[`${generation}_svc_id`] === id && pair[other] !== null);
-  return twin?.[other] ?? undefined;
+/** Where an id of the row's companies is; companies that the row does not have are null. */
+function placeOf({ model, path, region, v3_company_id, v4_company_id }: RemapRow, generation: Generation) {
+  return generation === 'v3'
+    ? { model, path, region, companyId: v3_company_id }
+    : { model, path, region: '', companyId: v4_company_id };
 }
 
-/** The same number may also be an id of the other side. */
+/** The id on the other side that a candidate is paired with. The same number may also be an id of the other side. */
+function findTwin(row: RemapRow, generation: Generation, id: bigint, db: Db): bigint | undefined {
+  const place = placeOf(row, generation);
+  const region = generation === 'v3' ? place.region : null;
+  const [own, other] =
+    generation === 'v3' ? (['v3_svc_id', 'v4_svc_id'] as const) : (['v4_svc_id', 'v3_svc_id'] as const);
+  const rows = readStoryRows(db, { ...place, region, id }, MAX_ROWS_WITH_ID);
+  return rows.find((pair) => pair[own] === id && pair[other] !== null)?.[other] ?? undefined;
+}
+
 const MAX_ROWS_WITH_ID = 100;
 
-interface Stored extends StoredSide {
-  readonly generation: Generation;
-  readonly svcId: bigint;
-}
-
 /** A record of the row's companies; undefined for children. */
-function findStored(row: RemapRow, generation: Generation, svcId: bigint, db: Db): Stored | undefined {
-  const companyId = generation === 'v3' ? row.v3_company_id : row.v4_company_id;
-  const region = generation === 'v3' ? row.region : '';
-  if (row.path !== '' || companyId === null || region === null) return undefined;
-  const side = readStoredSide(db, { generation, region, model: row.model, companyId, svcId });
-  return side && { ...side, generation, svcId };
+function findStored(row: RemapRow, generation: Generation, svcId: bigint, db: Db): StoredSide | undefined {
+  const { model, path, region, companyId } = placeOf(row, generation);
+  if (path !== '' || companyId === null || region === null) return undefined;
+  return readStoredSide(db, { generation, region, model, companyId, svcId });
 }
 
 /** The ids that a member of a row's evidence lists, such as `v4_svc_ids`. */
@@ -150,32 +139,35 @@ function idsInEvidence(evidence: string, member: string): bigint[] {
   return Array.isArray(ids) ? ids.flatMap((id) => parseSvcId(String(id)) ?? []) : [];
 }
 
-function describeKeys(platformId: string | null, stored: Stored | undefined): string[] {
-  const { unique_id = null, latest_ms = null, created_ms = null } = stored ?? {};
+function describeKey(platformId: string | null): string {
+  return `platform_id ${platformId === null ? 'none' : quote(platformId)}`;
+}
+
+/** What a person knows a stored record by; its fields are not stored with `payload: "ids"`. */
+function describeStored(
+  { model }: RemapRow,
+  generation: Generation,
+  svcId: bigint,
+  stored: StoredSide | undefined,
+  { config, isDetailed }: DraftSources,
+): string[] {
+  if (stored === undefined) return [];
+  const { unique_id, latest_ms, created_ms, body, encoding } = stored;
   const dayOf = (ms: bigint) => new Date(Number(ms)).toISOString().slice(0, 10);
+  const pair = config.models.find(({ v3 }) => v3 === model);
+  const isRead = isDetailed && body !== null && encoding !== null && pair !== undefined;
+  const page = isRead ? decodeBody(body, encoding) : '';
+  const members = (isRead && findRecordInPage(page, pageFormat(config, generation, pair), svcId)) || {};
   return [
-    `platform_id ${platformId === null ? 'none' : quote(platformId)}`,
     ...(unique_id === null ? [] : [`platform_unique_id ${quote(unique_id)}`]),
     ...(latest_ms === null ? [] : [`latest date ${dayOf(latest_ms)}`]),
     ...(created_ms === null ? [] : [`created ${dayOf(created_ms)}`]),
+    ...SHOWN_FIELDS.flatMap((name) => {
+      const value = members[name];
+      const isShown = value !== null && value !== undefined && typeof value !== 'object';
+      return isShown ? [`${name} ${quote(String(value))}`] : [];
+    }),
   ];
-}
-
-/** The fields of a stored record that a person knows it by; none with `payload: "ids"`. */
-function describeFields(
-  model: string,
-  stored: Stored | undefined,
-  { config, isDetailed }: DraftSources,
-): string[] {
-  const pair = config.models.find(({ v3 }) => v3 === model);
-  if (!isDetailed || !stored?.body || stored.encoding === null || pair === undefined) return [];
-  const text = decodeBody(stored.body, stored.encoding);
-  const members = findRecordInPage(text, pageFormat(config, stored.generation, pair), stored.svcId) ?? {};
-  return SHOWN_FIELDS.flatMap((name) => {
-    const value = members[name];
-    const isShown = value !== null && value !== undefined && typeof value !== 'object';
-    return isShown ? [`${name} ${quote(String(value))}`] : [];
-  });
 }
 
 const COMPANIES_HEAD = `# Each V3 company below could not be paired beyond doubt. To pair one, remove the # before its line and replace the ? by its
@@ -186,13 +178,10 @@ const COMPANIES_HEAD = `# Each V3 company below could not be paired beyond doubt
 /** A draft of the companies file, commented out in the same way. */
 export function draftCompanies(db: Db, scope: Scope, header: string): Omit<Draft, 'v4'> {
   const parts = [`${header}\n`, COMPANIES_HEAD];
-  const { rows } = readAmbiguousCompanies(db, scope, Number.MAX_SAFE_INTEGER);
+  const rows = readAmbiguousCompanies(db, scope);
   for (const company of rows) {
     const { region, v3CompanyId, v3Keys } = company;
-    const candidates = candidatesOf(company).map(
-      ({ v4CompanyId, agreeingKeys, comparableKeys }) =>
-        `#   V4 company ${v4CompanyId} | ${agreeingKeys} of ${comparableKeys} compared keys agree\n`,
-    );
+    const candidates = describeCandidates(company);
     parts.push(
       `#\n# V3 company ${v3CompanyId} in ${region} | ${v3Keys} keys\n`,
       ...(candidates.length === 0 ? ['#   no V4 candidate is known\n'] : candidates),
@@ -200,6 +189,17 @@ export function draftCompanies(db: Db, scope: Scope, header: string): Omit<Draft
     );
   }
   return { text: parts.join(''), v3: rows.length };
+}
+
+/** The candidates for an ambiguous company, likeliest first. */
+function describeCandidates({ note }: AmbiguousCompany): string[] {
+  const parsed: unknown = JSON.parse(note);
+  if (!Array.isArray(parsed)) return [];
+  return parsed.map((candidate: unknown) => {
+    const numbers = new Map<string, unknown>(Object.entries(Object(candidate)));
+    const agree = `${numbers.get('agreeing_keys')} of ${numbers.get('comparable_keys')} compared keys agree`;
+    return `#   V4 company ${numbers.get('v4_company_id')} | ${agree}\n`;
+  });
 }
 
 const MAX_VALUE_CHARS = 200;

@@ -62,18 +62,6 @@ const findingSchema = z.strictObject({
   evidence: z.unknown(),
 });
 
-const ambiguousCompany = z.strictObject({
-  region: z.string(),
-  v3CompanyId: id,
-  candidates: z.array(
-    z.strictObject({
-      v4CompanyId: id,
-      comparableKeys: count.describe('Shared keys whose fields could be compared.'),
-      agreeingKeys: count.describe('Shared keys whose fields agree.'),
-    }),
-  ),
-});
-
 const decisions = z.strictObject({
   file: z.string(),
   taken: count.describe('Decisions that made a pair, or said that there is none.'),
@@ -130,9 +118,6 @@ export const reportSchema = z
     totals: z.strictObject(counts),
     models: z.array(z.strictObject({ model: z.string(), v4Model: z.string().nullable(), ...counts })),
     companies: z.array(companyRow.extend(rowCounts)).describe('Most findings first.'),
-    ambiguousCompanies: z
-      .array(ambiguousCompany)
-      .describe('V3 companies that could not be paired beyond doubt, with those that they may be in V4.'),
     reasons: z.array(reasonCounts).describe('The findings by reason.'),
     windows: z.array(windowRow).describe("The start of V4's history, by model."),
     lists: z.array(listGroupRow).describe('The lists of each model and region that ended in the same way.'),
@@ -141,7 +126,7 @@ export const reportSchema = z
       .describe("Every list, unfinished ones first; V4's company list is core/companies."),
     fullSync: z.array(fullSyncRow).describe('What to ask the operator for; most records first.'),
     omitted: z
-      .strictObject({ companies: count, ambiguousCompanies: count, completeness: count, fullSync: count })
+      .strictObject({ companies: count, completeness: count, fullSync: count })
       .describe('Rows of these arrays that are only in the database: each has at most 10,000, worst first.'),
     findings: z.strictObject({
       total: count,

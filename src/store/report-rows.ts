@@ -48,8 +48,8 @@ export interface Listing<Row> {
 const MAX_ROWS = 10_000;
 
 /** @param sql ends with `limit @limit`; its column `all_rows` is the number of rows without the limit */
-function readFirst<Row>(db: Db, sql: string, scope: Scope, limit = MAX_ROWS): Listing<Row> {
-  const counted = readAll<Row & { all_rows?: number }>(db, sql, scope, { limit });
+function readFirst<Row>(db: Db, sql: string, scope: Scope): Listing<Row> {
+  const counted = readAll<Row & { all_rows?: number }>(db, sql, scope, { limit: MAX_ROWS });
   const total = counted[0]?.all_rows ?? 0;
   for (const row of counted) delete row.all_rows;
   return { rows: counted, total };
@@ -200,14 +200,13 @@ export interface AmbiguousCompany {
   readonly note: string;
 }
 
-export function readAmbiguousCompanies(db: Db, scope: Scope, limit = MAX_ROWS): Listing<AmbiguousCompany> {
+export function readAmbiguousCompanies(db: Db, scope: Scope): AmbiguousCompany[] {
   const sql = `
-    select region, cast(v3_company_id as text) as v3CompanyId, v3_keys as v3Keys, note, count(*) over () as all_rows
+    select region, cast(v3_company_id as text) as v3CompanyId, v3_keys as v3Keys, note
     from company
     where matched_by = 'ambiguous' and v3_company_id is not null and ${V3_COMPANY_SCOPE}
-    order by v3_keys desc, region, company.v3_company_id
-    limit @limit`;
-  return readFirst(db, sql, scope, limit);
+    order by v3_keys desc, region, company.v3_company_id`;
+  return readAll(db, sql, scope);
 }
 
 /** V3 records of one month by outcome, by their latest date. */
