@@ -1,11 +1,13 @@
 import { Argument, Command, Option } from '@commander-js/extra-typings';
 import type { Config } from '../config/config.js';
-import { GENERATIONS, type Generation } from '../domain.js';
+import { GENERATIONS, type Generation, STREAM_STATES } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { ExportSummary } from '../export/run-export.js';
 import type { Scope } from '../store/remap.js';
-import { groupDigits } from '../text/numbers.js';
-import type { DefineCommand, Io, Result, Style } from './command.js';
+import type { ListGroup } from '../store/report-rows.js';
+import { countOf, groupDigits } from '../text/numbers.js';
+import { sumOf } from '../text/rows.js';
+import type { DefineCommand, Io, Result } from './command.js';
 import { durationMs, narrowingOf, repeatable, repeatableId } from './options.js';
 
 const WAIT_TIMEOUT_MS = 7_200_000;
@@ -105,7 +107,7 @@ function orInterrupted(error: unknown, signal: AbortSignal): unknown {
 const RESUME = 'Run the same command again: it continues where it stopped.';
 
 /**
- * What an export did, as a table; an incomplete export is its error.
+ * What an export did; an incomplete export is its error.
  *
  * @throws SvcError the error of a generation with the lowest exit code
  */
@@ -119,37 +121,31 @@ async function resultOf({ generations }: ExportSummary, config: Config, io: Io):
   await readDatabase(config, (db) => {
     for (const { generation } of generations) assertListsExist(db, generation);
   });
-  const { renderTable } = await import('../text/table.js');
-  const rows = generations.map(({ generation, streams }) => rowOf(generation, streams));
+  const lines = generations.map(({ generation, streams }) =>
+    describeLists(
+      generation,
+      streams.map((list) => ({ ...list, lists: 1, records: list.uniqueRecords })),
+    ),
+  );
   const next = generations.length === GENERATIONS.length ? 'remap' : 'status';
-  return {
-    exitCode: 0,
-    text: ({ width }: Style) =>
-      `${[...renderTable(COLUMNS, rows, width, ''), `Next: svc-migrate ${next}`].join('\n')}\n`,
-  };
+  return { exitCode: 0, text: () => `${[...lines, `Next: svc-migrate ${next}`].join('\n')}\n` };
 }
 
-const COLUMNS = [
-  { title: 'Generation' },
-  ...['Lists', 'Read in full', 'Short', 'Absent', 'Records', 'Rejected'].map((title) => ({
-    title,
-    numeric: true,
-  })),
-];
+type ListCounts = Pick<ListGroup, 'generation' | 'model' | 'state' | 'lists' | 'records' | 'rejected'>;
 
-type Streams = ExportSummary['generations'][number]['streams'];
-
-function rowOf(generation: Generation, streams: Streams): string[] {
-  const lists = streams.filter(({ model }) => model !== 'core/companies');
-  const countIn = (state: string) => lists.filter((list) => list.state === state).length;
-  const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
-  const counts = [
-    lists.length,
-    countIn('complete'),
-    countIn('short'),
-    countIn('absent'),
-    sum(lists.map(({ uniqueRecords }) => uniqueRecords)),
-    sum(lists.map(({ rejected }) => rejected)),
-  ];
-  return [generation.toUpperCase(), ...counts.map((count) => groupDigits(count))];
+/** The lists of records of a generation in one line. */
+export function describeLists(generation: Generation, all: readonly ListCounts[]): string {
+  const name = generation.toUpperCase();
+  const groups = all.filter((group) => group.generation === generation && group.model !== 'core/companies');
+  if (groups.length === 0) return `${name}: not exported yet`;
+  const sum = (what: 'lists' | 'records' | 'rejected', rows = groups) => sumOf(rows, (group) => group[what]);
+  const states = STREAM_STATES.flatMap((state) => {
+    const lists = sum(
+      'lists',
+      groups.filter((group) => group.state === state),
+    );
+    return lists === 0 ? [] : [`${groupDigits(lists)} ${state}`];
+  });
+  const rejected = sum('rejected') === 0 ? '' : `, ${groupDigits(sum('rejected'))} rejected`;
+  return `${name}: ${countOf(sum('lists'), 'list')} (${states.join(', ')}), ${countOf(sum('records'), 'record')}${rejected}`;
 }

@@ -1,11 +1,12 @@
 import { statSync } from 'node:fs';
 import { Command } from '@commander-js/extra-typings';
-import { GENERATIONS, type Generation, isUnfinished, STREAM_STATES, shownState } from '../domain.js';
+import { GENERATIONS, isUnfinished, shownState } from '../domain.js';
 import type { Report } from '../report/report-schema.js';
 import type { ListRow } from '../store/report-rows.js';
 import { countOf, formatBytes, formatTime, groupDigits } from '../text/numbers.js';
 import { sumOf } from '../text/rows.js';
 import type { DefineCommand, Io, Result, Style } from './command.js';
+import { describeLists } from './export.js';
 import { readReport } from './report.js';
 
 export const statusCommand: DefineCommand = (run) =>
@@ -75,26 +76,9 @@ function describeDatabase({ lists, evidence }: Report, { file, bytes }: Database
   const age = ageHours === null ? '' : `, ${ageHours} h ago`;
   return [
     `Database: ${file} (${formatBytes(bytes)})`,
-    ...GENERATIONS.map((generation) => describeLists(lists, generation)),
+    ...GENERATIONS.map((generation) => describeLists(generation, lists)),
     ...(oldestReadAt === null ? [] : [`Oldest list: read ${formatTime(oldestReadAt)}${age}`]),
   ];
-}
-
-function describeLists(all: Report['lists'], generation: Generation): string {
-  const groups = all.filter((group) => group.generation === generation);
-  const name = generation.toUpperCase();
-  if (groups.length === 0) return `${name}: not exported yet`;
-  const ofRecords = groups.filter(({ model }) => model !== 'core/companies');
-  const states = STREAM_STATES.map((state) => ({
-    state,
-    lists: sumOf(ofRecords, (group) => (group.state === state ? group.lists : 0)),
-  })).filter(({ lists }) => lists > 0);
-  const named = states.map(({ state, lists }) => `${groupDigits(lists)} ${state}`).join(', ');
-  const lists = sumOf(states, (row) => row.lists);
-  const records = sumOf(ofRecords, (group) => group.records);
-  const rejected = sumOf(ofRecords, (group) => group.rejected);
-  const rest = rejected === 0 ? '' : `, ${groupDigits(rejected)} rejected`;
-  return `${name}: ${countOf(lists, 'list')} (${named}), ${countOf(records, 'record')}${rest}`;
 }
 
 function describeReading({ state, pages, uniqueRecords, totalCountLast, endReason }: ListRow): string {
