@@ -37,14 +37,18 @@ describe('the life of a column', () => {
   it('takes rows that came since, and refuses to switch before it did', async () => {
     const scene = openScene({ sql: PLAIN });
     await scene.write();
-    execute(scene.file, 'insert into o(id, item) values (7, 40); update o set item = 50 where id = 1');
-    expect((await scene.check()).map(({ missing, wrongCount }) => [missing, wrongCount])).toEqual([[0, 2]]);
+    execute(
+      scene.file,
+      `insert into o(id, item) values (7, 40); update o set item = 50 where id = 1;
+      update o set item = null where id = 2`,
+    );
+    expect((await scene.check()).map(({ missing, wrongCount }) => [missing, wrongCount])).toEqual([[0, 3]]);
     await expect(scene.switch()).rejects.toMatchObject({ code: 'incomplete' });
     await scene.write();
     await scene.switch();
     expect(rowsOf(scene.file, 'select item from o order by id')).toEqual([
       [51],
-      [40],
+      [null],
       [20],
       [51],
       [null],
@@ -287,6 +291,36 @@ describe('the life of a column', () => {
       if (left < 0) expect(error).toMatchObject({ code: 'locked' });
       if (left < 0) expect(dumpOf(scene.file)).toBe(before);
       else await scene.undo();
+      expect(dumpOf(scene.file)).toBe(before);
+    },
+  );
+
+  it.each([0, 1, 2, 3])(
+    'takes no V4 ids for V3 ids if a switch comes before step %i of a write',
+    async (step) => {
+      const scene = openScene({ sql: PLAIN });
+      const before = dumpOf(scene.file);
+      await scene.write();
+      let left = step;
+      const late = openScene({
+        sql: '',
+        file: scene.file,
+        wrap: (db) => ({
+          ...db,
+          transaction: async (mode, work) => {
+            left -= 1;
+            if (left === -1) await scene.switch();
+            return db.transaction(mode, work);
+          },
+        }),
+      });
+      const code = await late.write().then(
+        () => 'written',
+        (error) => error.code,
+      );
+      expect(code).toBe(left < 0 ? 'locked' : 'written');
+      expect((await scene.check()).every(isRight)).toBe(true);
+      await scene.undo();
       expect(dumpOf(scene.file)).toBe(before);
     },
   );

@@ -28,6 +28,8 @@ export interface Thing {
 
 export interface Kid {
   readonly id: number | bigint;
+  /** The field that holds it; default: `line_items`. */
+  readonly path?: string;
   readonly key?: string | null;
   readonly uid?: string | null;
   readonly deleted?: boolean;
@@ -66,6 +68,7 @@ export interface Exported {
 }
 
 export const INVOICES = 'accounting/invoices';
+const PATH = 'line_items';
 const FINISHED = '2026-11-01T00:00:00.000Z';
 
 export function configOf(
@@ -101,7 +104,7 @@ export function configOf(
 }
 
 export function modelOf(v3: string, v4: string | null = v3.split('/')[1] ?? v3): ModelPair {
-  return { v3, v4, expand: [], children: ['line_items'], v4Guessed: false };
+  return { v3, v4, expand: [], children: [PATH], v4Guessed: false };
 }
 
 /** A database that holds these exports, in a folder of its own. */
@@ -171,7 +174,7 @@ function prepareSave(db: Db): {
       child_count, child_twins, page_id, walk)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)`);
   const child = db.prepare(`
-    insert into child(record_id, position, path, svc_id, platform_id, unique_id, deleted) values (?, ?, 1, ?, ?, ?, ?)`);
+    insert into child(record_id, position, path, svc_id, platform_id, unique_id, deleted) values (?, ?, (select id from child_path where name = ?), ?, ?, ?, ?)`);
   const addPage = db.prepare("insert into page(stream_id, encoding, body) values (?, 'gzip', ?)");
   const ofList = (generation: 'v3' | 'v4', { model = INVOICES, region = 'default', company = 1 }: Thing) => {
     const name = `${generation} ${model} ${region} ${company}`;
@@ -196,8 +199,8 @@ function prepareSave(db: Db): {
     const { id, key = `k${id}`, uid = null, deleted = false, company = 1, facts = '', kids = [] } = one;
     const list = ofList(generation, one);
     list.objects.push(`{"svc_id":${id}${facts === '' ? '' : `,"code":${JSON.stringify(facts)}`}}`);
-    const keys = kids.flatMap(({ id: kidId, key: kidKey = `c${kidId}` }) =>
-      kidKey === null ? [] : [kidKey],
+    const keys = kids.flatMap(({ id: kidId, path = PATH, key: kidKey = `c${kidId}` }) =>
+      kidKey === null ? [] : [`${path} ${kidKey}`],
     );
     const latest = msOf(one.latest);
     const { lastInsertRowid } = record.run(
@@ -206,8 +209,13 @@ function prepareSave(db: Db): {
       ...[BigInt(kids.length), new Set(keys).size < keys.length ? 1n : 0n, list.page],
     );
     for (const [at, kid] of kids.entries()) {
-      const { key: kidKey = `c${kid.id}`, uid: kidUid = null, deleted: kidDeleted = false } = kid;
-      child.run(lastInsertRowid, BigInt(at), BigInt(kid.id), kidKey, kidUid, kidDeleted ? 1n : 0n);
+      const {
+        path = PATH,
+        key: kidKey = `c${kid.id}`,
+        uid: kidUid = null,
+        deleted: kidDeleted = false,
+      } = kid;
+      child.run(lastInsertRowid, BigInt(at), path, BigInt(kid.id), kidKey, kidUid, kidDeleted ? 1n : 0n);
     }
   };
   return { thing: saveThing, pages };

@@ -1,8 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { configOf, type Kid, openExported, type Row, remapOf, things } from './exported.js';
+import {
+  configOf,
+  INVOICES,
+  type Kid,
+  modelOf,
+  openExported,
+  type Row,
+  remapOf,
+  things,
+} from './exported.js';
 import { cpuMsOf, growthOf } from './growth.js';
 
-const CONFIG = configOf({ companies: { match: 'same_id', include: [], exclude: [] } });
+const CONFIG = configOf({
+  companies: { match: 'same_id', include: [], exclude: [] },
+  models: [{ ...modelOf(INVOICES), children: ['line_items', 'taxes'] }],
+});
 
 /** The children of one pair of records; their remap can be built repeatedly. */
 function openChildren(v3: readonly Kid[], v4: readonly Kid[]) {
@@ -61,6 +73,23 @@ describe('the children of a pair', () => {
     ];
     expect(judge(v3, v4).map(lineOf)).toEqual(expected);
     expect(judge(v3.toReversed(), v4.toReversed()).map(lineOf)).toEqual(expected);
+  });
+
+  it.each([
+    ['', ''],
+    [', 5 d, 6 d', ', 15 d'],
+  ])('become no child of another field, with %j judged one by one', (several, twin) => {
+    const v3 = listOf(`1 a, 2 a path=taxes, 3 b path=taxes uid=w, 4 c uid=v${several}`);
+    const v4 = listOf(`11 a, 12 b uid=w, 14 C path=taxes uid=v${twin}`);
+    const rows = judge(v3, v4).map(lineOf);
+    expect(rows.filter((row) => !/^\d*[56]→|→15/.test(row))).toEqual([
+      '1→11 matched/platform_id',
+      '4→- unmatched/unexplained',
+      '-→12 v4_only/unexplained',
+      '2→- unmatched/unexplained',
+      '3→- unmatched/unexplained',
+      '-→14 v4_only/unexplained',
+    ]);
   });
 });
 

@@ -6,6 +6,7 @@ import {
   configOf,
   INVOICES,
   type Kid,
+  modelOf,
   openExported,
   remapOf,
   saveExported,
@@ -33,7 +34,8 @@ const KEYS = [
 
 const key = fc.option(fc.constantFrom(...KEYS.filter((text) => text !== '')), { freq: 8 });
 const uid = fc.option(fc.constantFrom('u', 'v', 'w'), { freq: 2 });
-const kid = fc.record({ key, uid, deleted: fc.boolean() });
+const path = fc.constantFrom('line_items', 'line_items', 'taxes');
+const kid = fc.record({ path, key, uid, deleted: fc.boolean() });
 const thing = fc.record({
   key,
   uid,
@@ -61,6 +63,7 @@ function numbered(things: readonly Unnumbered[]): Thing[] {
 describe('the join against the oracle', () => {
   const config = configOf({
     companies: { match: 'same_id', include: [], exclude: [] },
+    models: [{ ...modelOf(INVOICES), children: ['line_items', 'taxes'] }],
     backfill: { sinceMs: Date.parse(WINDOW), dateFields: [] },
   });
   const opened = openExported(config, { v3: [], v4: [] });

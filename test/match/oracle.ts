@@ -1,4 +1,4 @@
-import type { Thing } from './exported.js';
+import type { Kid, Thing } from './exported.js';
 
 /**
  * The contract's matching table for one pair of lists, by nested loops, written without a look at the SQL.
@@ -154,7 +154,12 @@ function childrenOfV3(a: Thing, twin: Thing | undefined, outcome: string, rules:
     v4Full: true,
     v4Absent: false,
   };
-  const lines = twin === undefined ? own.map((kid) => `${kid.id}→- x`) : oracleLines(own, others, inside);
+  const paths = [...new Set([...own, ...others].map(({ path }) => path))];
+  const of = (kids: readonly Kid[], path: string | undefined) => kids.filter((kid) => kid.path === path);
+  const lines =
+    twin === undefined
+      ? own.map((kid) => `${kid.id}→- x`)
+      : paths.flatMap((path) => oracleLines(of(own, path), of(others, path), inside));
   return lines.map((line) => {
     const [ids = '', rest = ''] = line.split(/ (.*)/su);
     const by = / by uid( merged)?$/.test(rest) ? ' by uid' : '';
