@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Api } from '../api/client.js';
 import type { Clock, ModelPair, OnProgress } from '../domain.js';
 import { isRequestError, SvcError } from '../errors.js';
-import { type StreamRow, streamKeyOf } from '../store/streams.js';
+import type { StreamRow } from '../store/streams.js';
 import { countObjects, type Saver, type StreamAnswer } from './save-page.js';
 import type { Step } from './walk.js';
 
@@ -50,13 +50,13 @@ export async function readStream(
     if (!(result instanceof SvcError)) {
       const { totalCount } = result;
       const records = countObjects(result);
-      onProgress({ kind: 'page', stream: streamKeyOf(row), records, totalCount });
+      onProgress({ kind: 'page', stream: row, records, totalCount });
     }
     if (step.note !== undefined) onProgress({ kind: 'note', level: 'warning', text: step.note });
     row = step.row;
     error = step.failure === undefined ? null : buildFailure(row, step.failure, result);
   }
-  onProgress({ kind: 'stream', stream: streamKeyOf(row), state: row.state });
+  onProgress({ kind: 'stream', stream: row, state: row.state });
   return { row, error };
 }
 
@@ -68,7 +68,7 @@ async function ask(
 ): Promise<StreamAnswer> {
   const askedMs = clock.now();
   try {
-    const request = { stream: streamKeyOf(row), pair, cursor, updatedSince: row.since };
+    const request = { stream: row, pair, cursor, updatedSince: row.since };
     return { askedMs, result: await api.fetchPage(request) };
   } catch (error) {
     if (!isRequestError(error)) throw error;

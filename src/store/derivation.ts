@@ -89,13 +89,16 @@ export function prepareDeriveAgain(
       update record set latest_ms = ?, latest_is_service = ?, created_ms = ?, child_count = ?, child_twins = ?
       where stream_id = ? and svc_id = ? and page_id = ? returning id`)
     .pluck();
-  const children = prepareSaveChildren(db);
+  const dropChildren = db.prepare('delete from child where record_id = ?');
+  const saveChildren = prepareSaveChildren(db);
   return (streamId, pageId, records) => {
     for (const record of records) {
       const counts = [record.children.length, hasTwins(record.children) ? 1 : 0];
       const dates = [record.latestMs, record.latestFrom === 'service' ? 1 : 0, record.createdMs];
       const id = update.get(...dates, ...counts, streamId, record.svcId, pageId);
-      if (id !== undefined) children.replace(id, record.children);
+      if (id === undefined) continue;
+      dropChildren.run(id);
+      saveChildren(id, record.children);
     }
   };
 }

@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import type { Config } from '../config/config.js';
 import { GENERATIONS, type Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
@@ -70,16 +69,33 @@ export function saveFingerprint(db: Db, config: Config, generation: Generation):
 }
 
 function listDifferences(db: Db, config: Config, generation: Generation): string[] {
-  const text = db
-    .prepare<[string], string>('select value from meta where name = ?')
-    .pluck()
-    .get(metaName(generation));
-  if (text === undefined) return [];
-  const stored = z.record(z.string(), z.string()).parse(JSON.parse(text));
-  const current = buildFingerprint(config, generation);
-  return [...new Set([...Object.keys(stored), ...Object.keys(current)])]
-    .filter((name) => stored[name] !== current[name])
-    .map((name) => `${name}: ${stored[name] ?? 'not configured'} → ${current[name] ?? 'not configured'}`);
+  const text = db.prepare<[string], string>('select value from meta where name = ?').pluck();
+  const changes = listChanges(db, text.get(metaName(generation)), buildFingerprint(config, generation));
+  return changes.map(
+    ({ name, before, now }) => `${name}: ${before ?? 'not configured'} → ${now ?? 'not configured'}`,
+  );
+}
+
+interface Change {
+  readonly name: string;
+  readonly before: string | null;
+  readonly now: string | null;
+}
+
+/** The members that differ from those of a stored JSON object; none where nothing is stored. */
+export function listChanges(
+  db: Db,
+  stored: string | undefined,
+  current: Readonly<Record<string, string>>,
+): Change[] {
+  if (stored === undefined) return [];
+  return db
+    .prepare<[string, string], Change>(`
+      select ifnull(a.key, b.key) as name, a.value as before, b.value as now
+      from json_each(?) as a full join json_each(?) as b on b.key = a.key
+      where a.value is not b.value
+      order by 1`)
+    .all(stored, JSON.stringify(current));
 }
 
 function holdsRecords(db: Db, generation: Generation): boolean {

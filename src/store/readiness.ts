@@ -3,6 +3,7 @@ import { type Config, digestInputFiles } from '../config/config.js';
 import { GENERATIONS, type Generation, type StreamState, shownState } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { countOf, listFirst } from '../text/numbers.js';
+import { listChanges } from './fingerprint.js';
 import { listV4Companies } from './records.js';
 import { filterParams, readRemapRun, type Scope } from './remap.js';
 import type { Db } from './sqlite.js';
@@ -290,11 +291,9 @@ export function buildRemapInputs(db: Db, config: Config, files: RemapInputs): Re
  * if the remap is current, and if there is none.
  */
 export function readStaleness(db: Db, config: Config): string[] {
-  const run = readRemapRun(db);
-  if (run === null) return [];
+  const inputs = db.prepare<[], string>('select inputs from remap_run').pluck().get();
   const now = buildRemapInputs(db, config, digestInputFiles(config));
-  const names = [...new Set([...Object.keys(run.inputs), ...Object.keys(now)])];
-  const changes = names.filter((name) => run.inputs[name] !== now[name]).map(describeInput);
+  const changes = listChanges(db, inputs, now).map(({ name }) => describeInput(name));
   const hasExpired = db.prepare(EXPIRED).get() !== undefined;
   return hasExpired ? [...changes, 'decisions that have expired'] : changes;
 }

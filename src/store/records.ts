@@ -39,7 +39,8 @@ export function prepareSaveRecords(
     from record where stream_id = ? and svc_id = ?`);
   const update = db.prepare(`
     update record set (${COLUMNS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) where id = ?`);
-  const children = prepareSaveChildren(db);
+  const dropChildren = db.prepare('delete from child where record_id = ?');
+  const saveChildren = prepareSaveChildren(db);
   return (row, records, pageId) => {
     const tally = { unique: 0, fresh: 0, changed: 0 };
     for (const record of records) {
@@ -52,14 +53,15 @@ export function prepareSaveRecords(
       if (changes > 0) {
         countSeen(tally, undefined, row);
         tally.changed++;
-        children.insert(lastInsertRowid, record.children);
+        saveChildren(lastInsertRowid, record.children);
         continue;
       }
       const before = must(find.get(...key, createdMs, count, row.id, record.svcId), 'record');
       countSeen(tally, before.walk, row);
       if (before.changed === 1n) tally.changed++;
       update.run(...values, before.id);
-      children.replace(before.id, record.children);
+      dropChildren.run(before.id);
+      saveChildren(before.id, record.children);
     }
     return tally;
   };
@@ -97,32 +99,21 @@ export function numberChildPaths(db: Db, names: readonly string[]): void {
   );
 }
 
-interface ChildWriter {
-  insert(recordId: number | bigint, children: readonly PageChild[]): void;
-  replace(recordId: bigint, children: readonly PageChild[]): void;
-}
-
-export function prepareSaveChildren(db: Db): ChildWriter {
+export function prepareSaveChildren(
+  db: Db,
+): (recordId: number | bigint, children: readonly PageChild[]) => void {
   const add = db.prepare(`
     insert into child(record_id, position, path, svc_id, platform_id, unique_id, deleted) values (?, ?, ?, ?, ?, ?, ?)`);
-  const drop = db.prepare<[bigint]>('delete from child where record_id = ?');
   let paths: ReadonlyMap<string, bigint> | undefined;
   const numberOf = (path: string) => {
     paths ??= new Map(listChildPaths(db).map(({ id, name }) => [name, id]));
     return must(paths.get(path), 'child path');
   };
-  const insert: ChildWriter['insert'] = (recordId, children) => {
+  return (recordId, children) => {
     let position = 0;
     for (const { path, svcId, platformId, platformUniqueId, deleted } of children) {
       add.run(recordId, position++, numberOf(path), svcId, platformId, platformUniqueId, deleted ? 1 : 0);
     }
-  };
-  return {
-    insert,
-    replace: (recordId, children) => {
-      drop.run(recordId);
-      insert(recordId, children);
-    },
   };
 }
 

@@ -1,5 +1,4 @@
 import { FINDING_STATUSES, type Status } from '../reasons.js';
-import { must } from '../text/at.js';
 import type { Db } from './sqlite.js';
 
 /** Filters of reports; empty or left out: no filter. Companies are V3 company ids. */
@@ -107,8 +106,6 @@ export interface RemapRun {
   readonly sha256: string;
   /** Whether every planned list was read in full. */
   readonly isComplete: boolean;
-  /** What it was built from, by name; a difference makes it stale. */
-  readonly inputs: Readonly<Record<string, string>>;
   readonly conservation: Conservation;
 }
 
@@ -123,17 +120,12 @@ export interface Conservation {
 /** The current remap; null if there is none. */
 export function readRemapRun(db: Db): RemapRun | null {
   const row = db
-    .prepare<[], Conservation & { builtAt: string; sha256: string; isComplete: bigint; inputs: string }>(`
-      select built_at as builtAt, sha256, complete as isComplete, inputs, v3_exported as v3Exported, v3_rows as v3Rows,
+    .prepare<[], Conservation & { builtAt: string; sha256: string; isComplete: bigint }>(`
+      select built_at as builtAt, sha256, complete as isComplete, v3_exported as v3Exported, v3_rows as v3Rows,
         v4_exported as v4Exported, v4_seen as v4Seen
       from remap_run`)
     .get();
   if (row === undefined) return null;
-  const { builtAt, sha256, isComplete, inputs, ...conservation } = row;
-  return { builtAt, sha256, isComplete: isComplete === 1n, inputs: parseInputs(inputs), conservation };
-}
-
-function parseInputs(text: string): Record<string, string> {
-  const inputs: object = must(JSON.parse(text), 'list of inputs');
-  return Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, String(value)]));
+  const { builtAt, sha256, isComplete, ...conservation } = row;
+  return { builtAt, sha256, isComplete: isComplete === 1n, conservation };
 }

@@ -102,10 +102,6 @@ export function prepareSaveStream(db: Db): (row: StreamRow) => void {
   };
 }
 
-export function streamKeyOf({ generation, region, model, companyId }: StreamKey): StreamKey {
-  return { generation, region, model, companyId };
-}
-
 /** A list by a text, for maps. */
 export function streamName({ generation, region, model, companyId }: StreamKey): string {
   return JSON.stringify([generation, region, model, companyId?.toString() ?? null]);

@@ -136,11 +136,11 @@ function dieWithin(db: Db, work: () => void): void {
 
 function fillMeta(db: Db, value: string): void {
   const insert = db.prepare('INSERT OR REPLACE INTO meta(name, value) VALUES (?, ?)');
-  for (let row = 0; row < 500; row++) insert.run(`key ${row}`, `${value} ${'x'.repeat(200)}`);
+  for (let row = 0; row < 500; row++) insert.run(`key ${row}`, JSON.stringify(`${value} ${'x'.repeat(200)}`));
 }
 
 function valuesOf(db: Db): unknown[] {
-  return db.prepare('SELECT DISTINCT substr(value, 1, 6) FROM meta').pluck().all();
+  return db.prepare('SELECT DISTINCT substr(value, 2, 6) FROM meta').pluck().all();
 }
 
 describe('a database whose process died within a transaction', () => {
