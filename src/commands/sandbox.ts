@@ -88,7 +88,7 @@ async function serve(given: ServeOptions, io: Io): Promise<void> {
 }
 
 async function sandboxOptions(given: ServeOptions): Promise<SandboxOptions> {
-  const { FAULTS, parseFault } = await import('../sandbox/faults.js');
+  const { FAULTS, parseFault } = await import('../sandbox/service.js');
   const faults = (given.fault ?? []).map((text) => {
     const fault = parseFault(text);
     if (fault !== null) return fault;

@@ -8,16 +8,17 @@ import { Draw, happens, mix } from './seeded-random.js';
 
 export type Scenario = 'clean' | 'ugly';
 
-/** `variant`: differs from `base` only by what folding removes; `other`: a different key altogether. */
-type KeyKind = 'base' | 'variant' | 'other' | 'none';
+/** `variant`: differs from the record's own key only by what folding removes; `other`: a different key altogether. */
+const KEY_KINDS = ['variant', 'other', 'keyless'] as const;
 
-/** `own`: the platform's, often null; `a` and `b`: set, and different. */
-type UniqueIdKind = 'own' | 'a' | 'b' | 'none';
+/** `a` and `b`: set, and different; `bare`: null. */
+const UNIQUE_ID_KINDS = ['a', 'b', 'bare'] as const;
 
 export interface Slot {
   readonly deleted: boolean;
-  readonly key: KeyKind;
-  readonly uniqueId: UniqueIdKind;
+  readonly key: (typeof KEY_KINDS)[number] | 'own';
+  /** `own`: the platform's, often null. */
+  readonly uniqueId: (typeof UNIQUE_ID_KINDS)[number] | 'own';
   /** 1 for the second of two different objects with one key, otherwise 0. */
   readonly entity: 0 | 1;
 }
@@ -116,9 +117,6 @@ keyless | 0 4 | live keyless | live keyless | 0- unmatched/no_platform_id; -0 v4
 key written otherwise | 0 4 | live | live variant | 0- unmatched/key_changed; -0 v4_only/key_changed
 `;
 
-const KEY_WORDS: Readonly<Record<string, KeyKind>> = { variant: 'variant', other: 'other', keyless: 'none' };
-const UNIQUE_ID_WORDS: Readonly<Record<string, UniqueIdKind>> = { a: 'a', b: 'b', bare: 'none' };
-
 function parseFates(table: string): readonly Fate[] {
   const lines = table.trim().replace(/\n +/g, ' ').split('\n');
   return lines.map((line) => {
@@ -140,12 +138,10 @@ function parseSlots(text: string): readonly Slot[] {
   const slots = text.split(', ').map((slot) => slot.split(' '));
   const hasA = slots.some((words) => words.includes('a'));
   return slots.map((words) => {
-    const find = <T>(choices: Readonly<Record<string, T>>): T | undefined =>
-      words.map((word) => choices[word]).find((choice) => choice !== undefined);
-    const uniqueId = find(UNIQUE_ID_WORDS) ?? 'own';
+    const uniqueId = UNIQUE_ID_KINDS.find((kind) => words.includes(kind)) ?? 'own';
     return {
-      deleted: words[0] === 'gone',
-      key: find(KEY_WORDS) ?? 'base',
+      deleted: words.includes('gone'),
+      key: KEY_KINDS.find((kind) => words.includes(kind)) ?? 'own',
       uniqueId,
       entity: uniqueId === 'b' && hasA ? 1 : 0,
     };

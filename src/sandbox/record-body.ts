@@ -93,7 +93,7 @@ function writtenKey(key: string, scenario: Scenario, hash: number): Json {
 }
 
 export function platformKeyOf({ table, member: { block }, group, slot }: StoredRecord): string | null {
-  if (slot.key === 'none') return null;
+  if (slot.key === 'keyless') return null;
   const hash = mix(mix(block.hash, group), 0xc0);
   if (slot.key === 'other') return `moved/${hexOf(hash)}`;
   const key = keyText(hashOf(table.seed, 'scheme', block.shape.v3), table.scenario, group, hash);
@@ -109,7 +109,7 @@ function writtenKeyOf(record: StoredRecord): Json {
 }
 
 function uniqueIdOf({ member, group, slot, entityHash }: StoredRecord): string | null {
-  if (slot.uniqueId === 'none') return null;
+  if (slot.uniqueId === 'bare') return null;
   const text = (hash: number) => `u-${hexOf(hash)}`;
   if (slot.uniqueId !== 'own') return text(mix(mix(member.block.hash, group), slot.uniqueId === 'a' ? 1 : 2));
   return happens(mix(entityHash, 5), 0.4) ? null : text(mix(entityHash, 6));
@@ -142,20 +142,9 @@ function platformDatesOf({ table, fate, dates, entityHash }: StoredRecord): Plat
   return platformDates(fate.dates, shape, entityHash, times, scenario);
 }
 
-const DRIFT_RATE = 0.06;
-const DRIFTING = ['memo', 'description', 'status', 'payment_status'];
-
-/** The platform's fields, the same in V3 and V4 except for a few that drifted in the ugly scenario. */
+/** The platform's fields, the same in V3 and V4. */
 export function platformFields(record: StoredRecord): JsonObject {
-  const fields = drawFields(record.table.shape.fields, new Draw(record.entityHash), platformDatesOf(record));
-  const field = driftedField(record);
-  return field === null ? fields : { ...fields, [field]: 'changed since V3 read it' };
-}
-
-function driftedField({ entityHash, table }: StoredRecord): string | null {
-  const drifts = table.scenario === 'ugly' && table.generation === 'v4';
-  if (!drifts || !happens(mix(entityHash, 9), DRIFT_RATE)) return null;
-  return DRIFTING.find((name) => table.shape.fields.includes(name)) ?? null;
+  return drawFields(record.table.shape.fields, new Draw(record.entityHash), platformDatesOf(record));
 }
 
 export interface ChildGroup {
@@ -189,7 +178,7 @@ export function childrenIn(record: StoredRecord, group: ChildGroup): readonly Ch
   const writtenHash = mix(group.hash, table.generation === 'v3' ? 3 : 4);
   return group.fate[table.generation].map((slot, at) => {
     const svcId = childIdOf(record, group.number * SLOTS_PER_GROUP + at);
-    if (slot.key === 'none') return { svcId, key: null, written: noKey(writtenHash) };
+    if (slot.key === 'keyless') return { svcId, key: null, written: noKey(writtenHash) };
     // Documents often use the same line numbers.
     const base = member.block.hash % 3 === 0 ? hexOf(group.hash) : String(group.number + 1);
     const key = slot.key === 'variant' ? variantOf(base, group.hash) : base;

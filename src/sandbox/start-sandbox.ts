@@ -1,9 +1,8 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AttemptFaults, createFaults, type FaultSetting } from './faults.js';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import { type JsonObject, MODELS } from './models.js';
-import { hashOf, hexOf, mixText } from './seeded-random.js';
-import { createService, type Service, v3Prefix } from './service.js';
+import { hashOf, hexOf } from './seeded-random.js';
+import { createFaults, createService, type FaultSetting, type ServiceAnswer, v3Prefix } from './service.js';
 import { buildTruth, type TruthRow } from './truth.js';
 import { buildWorld, regionsOf, type World, type WorldOptions } from './world.js';
 
@@ -40,13 +39,18 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     if (!isSynced && connection === world.connections.length - 1) return 0;
     return backfillMs === 0 ? 1 : Math.min(1, (clock() - startedMs) / backfillMs);
   };
-  const server = await serve({
-    port: options.port ?? 0,
-    faultsFor: createFaults(seed, faults),
-    clock,
-    answer: createService({ world, apiKey, clock, loadedShare }),
+  const faultsFor = createFaults(seed, faults);
+  const answer = createService({ world, apiKey, clock, loadedShare });
+  const server = createServer((request, response) => {
+    const target = request.url ?? '/';
+    const url = new URL(URL.canParse(target, 'http://sandbox') ? target : '/', 'http://sandbox');
+    const strikes = faultsFor(url.pathname + url.search);
+    if (strikes('hang')) return;
+    if (strikes('reset')) return void request.socket.resetAndDestroy();
+    response.setHeader('date', new Date(clock()).toUTCString());
+    send(answer(request, url, strikes), response, strikes('truncate'));
   });
-  const { origin } = server;
+  const origin = `http://127.0.0.1:${await listen(server, options.port ?? 0)}`;
   const regions = regionsOf(world.scenario);
   const v3 = Object.fromEntries(regions.map((region) => [region, origin + v3Prefix(region, regions)]));
   return {
@@ -58,7 +62,12 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     completeFullSync: () => {
       isSynced = true;
     },
-    close: server.close,
+    close: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
   };
 }
 
@@ -94,39 +103,19 @@ function buildConfig(
   };
 }
 
-interface HttpOptions {
-  readonly port: number;
-  readonly answer: Service;
-  readonly faultsFor: (address: string) => AttemptFaults;
-  readonly clock: () => number;
-}
-
-async function serve(options: HttpOptions): Promise<{ origin: string; close: () => Promise<void> }> {
-  const server = createServer((request, response) => handle(options, request, response));
-  server.listen(options.port, '127.0.0.1');
+async function listen(server: Server, port: number): Promise<number> {
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new TypeError('The server has no port.');
-  const close = async (): Promise<void> => {
-    const closed = once(server, 'close');
-    server.close();
-    server.closeAllConnections();
-    await closed;
-  };
-  return { origin: `http://127.0.0.1:${address.port}`, close };
+  return address.port;
 }
 
-function handle(options: HttpOptions, request: IncomingMessage, response: ServerResponse): void {
-  const target = request.url ?? '/';
-  const url = new URL(URL.canParse(target, 'http://sandbox') ? target : '/', 'http://sandbox');
-  const address = url.pathname + url.search;
-  const faults = options.faultsFor(address);
-  if (faults.strikes('hang')) return;
-  if (faults.strikes('reset')) return void request.socket.resetAndDestroy();
-  const { status, headers, body } = options.answer(request, url, faults);
-  const isCut = faults.strikes('truncate');
-  if (isCut && (mixText(0, address) & 1) === 0) response.setHeader('content-length', Buffer.byteLength(body));
-  response.writeHead(status, { ...headers, date: new Date(options.clock()).toUTCString() });
+/** @param isCut half of the body, in a chunked body or one of a given length */
+function send({ status, headers, body }: ServiceAnswer, response: ServerResponse, isCut: boolean): void {
+  const size = Buffer.byteLength(body);
+  if (isCut && size % 2 === 0) response.setHeader('content-length', size);
+  response.writeHead(status, headers);
   if (!isCut) return void response.end(body);
   response.write(body.slice(0, body.length >>> 1), () => response.destroy());
 }

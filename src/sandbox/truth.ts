@@ -1,5 +1,5 @@
 import { ARRIVING_FATE, type Fate, type FateRow, fateAt, type Slot } from './fates.js';
-import { type ChildRecord, childGroupsOf, childrenIn, platformKeyOf } from './record-body.js';
+import { childGroupsOf, childrenIn, platformKeyOf } from './record-body.js';
 import type { Block, Company, Connection, StoredRecord, Table, World } from './world.js';
 
 /** The correct remap row of one record or line item. Ids are strings of digits, or null. */
@@ -28,46 +28,39 @@ export interface TruthRow {
 function rowsFor(kind: Connection['kind'], isAbsent: boolean, fate: Fate): readonly FateRow[] {
   switch (kind) {
     case 'missing_in_v4':
-      return rowsWithoutPlace(fate, 'company_not_in_v4');
+      return rowsOnlyInV3(fate, 'company_not_in_v4');
     case 'missing_in_v3':
       return rowsOnlyInV4(fate, 'company_not_in_v3');
     case 'ambiguous':
-      return [...rowsWithoutPlace(fate, 'company_ambiguous'), ...rowsOnlyInV4(fate, 'company_ambiguous')];
+      return [...rowsOnlyInV3(fate, 'company_ambiguous'), ...rowsOnlyInV4(fate, 'company_ambiguous')];
     case 'normal':
     case 'inert':
-      if (isAbsent) return rowsWithoutPlace(fate, 'model_not_in_v4');
-      return kind === 'inert' ? rowsWhenInert(fate) : fate.rows;
+      if (isAbsent) return rowsOnlyInV3(fate, 'model_not_in_v4');
+      return kind === 'inert' ? rowsOnlyInV3(fate, 'connection_inert') : fate.rows;
   }
 }
 
-function rowsWithoutPlace(fate: Fate, reason: string): readonly FateRow[] {
-  return fate.v3.map((slot, v3) => ({
-    v3,
-    v4: null,
-    status: slot.deleted ? 'deleted' : 'unmatched',
-    reason: slot.key === 'none' ? 'no_platform_id' : reason,
-  }));
+function rowsOnlyInV3({ v3: slots }: Fate, reason: string): readonly FateRow[] {
+  return slots.map((slot, v3) => {
+    const status = slot.deleted ? 'deleted' : 'unmatched';
+    if (slot.key === 'keyless') return { v3, v4: null, status, reason: 'no_platform_id' };
+    const ofDeleted = isReplaced(slot, slots) ? 'superseded_in_v3' : 'deleted_not_in_v4';
+    const isInPlace = slot.deleted && reason === 'connection_inert';
+    return { v3, v4: null, status, reason: isInPlace ? ofDeleted : reason };
+  });
+}
+
+function rowsOnlyInV4({ v4: slots }: Fate, reason: string): readonly FateRow[] {
+  return slots.map((slot, v4) => {
+    const hasKey = slot.key !== 'keyless';
+    if (!slot.deleted) return { v3: null, v4, status: 'v4_only', reason: hasKey ? reason : 'no_platform_id' };
+    const ofDeleted = hasKey && isReplaced(slot, slots) ? 'superseded_in_v4' : 'deleted_v4_only';
+    return { v3: null, v4, status: 'deleted', reason: ofDeleted };
+  });
 }
 
 function isReplaced(slot: Slot, slots: readonly Slot[]): boolean {
   return slots.some((other) => !other.deleted && other.key === slot.key);
-}
-
-function rowsWhenInert(fate: Fate): readonly FateRow[] {
-  return rowsWithoutPlace(fate, 'connection_inert').map((row, at) => {
-    const slot = fate.v3[at];
-    if (slot === undefined || !slot.deleted || slot.key === 'none') return row;
-    return { ...row, reason: isReplaced(slot, fate.v3) ? 'superseded_in_v3' : 'deleted_not_in_v4' };
-  });
-}
-
-function rowsOnlyInV4(fate: Fate, reason: string): readonly FateRow[] {
-  return fate.v4.map((slot, v4) => {
-    const hasKey = slot.key !== 'none';
-    if (!slot.deleted) return { v3: null, v4, status: 'v4_only', reason: hasKey ? reason : 'no_platform_id' };
-    const isSuperseded = hasKey && isReplaced(slot, fate.v4);
-    return { v3: null, v4, status: 'deleted', reason: isSuperseded ? 'superseded_in_v4' : 'deleted_v4_only' };
-  });
 }
 
 interface Scope {
@@ -188,27 +181,19 @@ function* truthOfRecord(
   }
 }
 
-interface ChildRow extends Pick<FateRow, 'status' | 'reason'> {
-  readonly v3: ChildRecord | null;
-  readonly v4: ChildRecord | null;
-}
-
-function childrenOf(
-  v3: StoredRecord | null,
-  v4: StoredRecord | null,
-  record: StoredRecord,
-): readonly ChildRow[] {
+/** The line items of a record. Where only one side has it, they have the outcome of the record. */
+function childrenOf(v3: StoredRecord | null, v4: StoredRecord | null, record: StoredRecord) {
   return childGroupsOf(record).flatMap((group) => {
     const inV3 = v3 === null ? [] : childrenIn(v3, group);
     const inV4 = v4 === null ? [] : childrenIn(v4, group);
-    const none = { v3: null, v4: null, status: '', reason: null };
-    if (v4 === null) return inV3.map((child) => ({ ...none, v3: child }));
-    if (v3 === null) return inV4.map((child) => ({ ...none, v4: child }));
-    return group.fate.rows.map((row) => ({
-      ...row,
-      v3: inV3[row.v3 ?? -1] ?? null,
-      v4: inV4[row.v4 ?? -1] ?? null,
-    }));
+    const rows =
+      v3 === null || v4 === null
+        ? [
+            ...inV3.map((_, at) => ({ v3: at, v4: null, status: '', reason: null })),
+            ...inV4.map((_, at) => ({ v3: null, v4: at, status: '', reason: null })),
+          ]
+        : group.fate.rows;
+    return rows.map((row) => ({ ...row, v3: inV3[row.v3 ?? -1] ?? null, v4: inV4[row.v4 ?? -1] ?? null }));
   });
 }
 

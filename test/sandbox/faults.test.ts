@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FAULTS, type FaultSetting, parseFault } from '../../src/sandbox/faults.js';
+import { FAULTS, type FaultSetting, parseFault } from '../../src/sandbox/service.js';
 import type { Sandbox } from '../../src/sandbox/start-sandbox.js';
 import type { TruthRow } from '../../src/sandbox/truth.js';
 import { get, getAll, getPage, getPages, getV4Companies, type Row } from './client.js';
