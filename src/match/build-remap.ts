@@ -1,18 +1,16 @@
 import type { Config } from '../config/config.js';
 import type { Clock, Decision, NamedCompanyPair, OnProgress } from '../domain.js';
-import { SvcError } from '../errors.js';
 import { assertUndamaged, checkFile, digestRemap, isBug } from '../store/integrity.js';
 import { buildRemapInputs, findOpenLists, type RemapInputs } from '../store/readiness.js';
-import type { Conservation } from '../store/remap.js';
 import type { Db } from '../store/sqlite.js';
 import { readCompanyEvidence } from './company-evidence.js';
-import { countDays, countExported, countGroups, readConservation } from './count-remap.js';
+import { countConserved, countDays, countExported, countGroups } from './count-remap.js';
 import { decide } from './decide.js';
 import { deriveAgain } from './derive-again.js';
 import { FactReader } from './fact-reader.js';
 import { joinChildren } from './join-children.js';
 import { joinRecords } from './join-records.js';
-import { createOutcomeNames } from './outcomes.js';
+import { createOutcomes, GROUP_OF } from './outcomes.js';
 import { pairCompanies } from './pair-companies.js';
 import { assertNamedExist, saveCompanies, warnAboutNamed } from './save-companies.js';
 import { createPlaces, createScopes } from './scopes.js';
@@ -27,12 +25,10 @@ export interface RemapOptions {
   readonly inputs?: RemapInputs;
   readonly clock: Clock;
   readonly onProgress: OnProgress;
-  readonly throwIfStopped?: () => void;
 }
 
-export interface RemapSummary extends Conservation {
+export interface RemapSummary {
   readonly rows: number;
-  readonly sha256: string;
   /** Whether every planned list was read in full. */
   readonly isComplete: boolean;
 }
@@ -65,11 +61,12 @@ export function buildRemap(options: RemapOptions): RemapSummary {
 const CACHE_KIB = 2048;
 const STEPS = 11;
 
-const SUM_TABLES = ['v4_day', 'record_count', 'group_count', 'day_count'];
+const TEMP_TABLES = [
+  ...['twin', 'side', 'place', 'scope', 'o', 'outcome', 'wanted', 'open'],
+  ...['v4_day', 'record_count', 'group_count', 'day_count'],
+];
 
-const DROP_TABLES = ['twin', 'side', 'place', 'scope', 'o', 'wanted', 'open', ...SUM_TABLES]
-  .map((table) => `drop table if exists temp.${table};`)
-  .join('\n');
+const DROP_TABLES = TEMP_TABLES.map((table) => `drop table if exists temp.${table};`).join('\n');
 
 const EMPTY_TABLES = [
   'remap_run',
@@ -88,98 +85,67 @@ const DROP_INDEXES =
   'drop index if exists remap_v3; drop index if exists remap_v4; drop index if exists remap_key;';
 
 function buildInTransaction(options: RemapOptions): RemapSummary {
-  const { db, config, named, clock, onProgress, decisions = [], throwIfStopped = () => {} } = options;
+  const { db, config, named, clock, onProgress, decisions = [] } = options;
   let done = 0;
   const step = <T>(name: string, work: () => T): T => {
-    throwIfStopped();
     onProgress({ kind: 'step', name, done, total: STEPS });
     done += 1;
     return work();
   };
   step('check the database file', () => checkFile(db, 'quick_check(1)'));
-  step('read stored pages', () => deriveAgain(db, config, throwIfStopped));
+  step('read stored pages', () => deriveAgain(db, config));
   db.exec(EMPTY_TABLES);
   db.exec(DROP_INDEXES);
-  createOutcomeNames(db);
+  createOutcomes(db);
   const models = config.models.map(({ v3 }) => v3);
-  step('count records', () => countExported(db, models, throwIfStopped));
+  step('count records', () => countExported(db, models));
   const companies = createPlaces(db, config);
   step('sort keys', () => db.exec('create index record_key on record(platform_id, stream_id, company_id)'));
   step('pair companies', () => {
     assertNamedExist(db, named, companies);
     const { fieldPrefix, backfill } = config;
-    const facts = new FactReader(db, fieldPrefix, backfill.dateFields, throwIfStopped);
-    const counts = readCompanyEvidence(db, facts, companies, throwIfStopped);
+    const facts = new FactReader(db, fieldPrefix, backfill.dateFields);
+    const counts = readCompanyEvidence(db, facts, companies);
     const mode = config.companies.match === 'same_id' ? 'same_id' : 'auto';
     const pairs = pairCompanies({ ...companies, ...counts, mode, named });
     warnAboutNamed(named, companies, counts, onProgress);
     saveCompanies(db, companies, pairs, counts);
   });
-  saveWindows(db, models, config.backfill.sinceMs, throwIfStopped);
+  saveWindows(db, models, config.backfill.sinceMs);
   createScopes(db, config);
-  step('join records', () => joinRecords(db, throwIfStopped));
+  step('join records', () => joinRecords(db));
   // the remap takes its place in the file
   db.exec('drop index record_key');
   db.exec(ADD_RECORDS);
   decide(db, 'records', decisions, clock.now());
-  step('join children', () => joinChildren(db, throwIfStopped));
-  step('index the remap', () => {
-    for (const sql of CREATE_INDEXES) {
-      throwIfStopped();
-      db.exec(sql);
-    }
-  });
+  step('join children', () => joinChildren(db));
+  step('index the remap', () => db.exec(CREATE_INDEXES));
   decide(db, 'children', decisions, clock.now());
   step('count rows', () => {
-    countGroups(db, throwIfStopped);
-    countDays(db, throwIfStopped);
+    countGroups(db);
+    countDays(db);
   });
-  const conservation = step('check that every record is accounted for', () =>
-    assertConserved(readConservation(db)),
-  );
-  const isComplete = saveRun(options, conservation);
-  const sha256 = step('digest the remap', () => digestRemap(db, throwIfStopped));
+  const counts = step('check that every record is accounted for', () => countConserved(db));
+  const isComplete = findOpenLists(db, config).length === 0;
+  const inputs = JSON.stringify(buildRemapInputs(db, config, options.inputs ?? {}));
+  const builtAt = new Date(clock.now()).toISOString();
+  db.prepare(ADD_RUN).run({ ...counts, builtAt, complete: isComplete ? 1n : 0n, inputs });
+  const sha256 = step('digest the remap', () => digestRemap(db));
   db.prepare('update remap_run set sha256 = ?').run(sha256);
-  const { rows, v3Exported, v3Rows, v4Exported, v4Seen } = conservation;
-  return { rows, sha256, isComplete, v3Exported, v3Rows, v4Exported, v4Seen };
+  return { rows: Number(counts.rows), isComplete };
 }
 
 const ADD_RECORDS = `
   insert into remap_row(id, group_id, platform_id, v3_svc_id, v4_svc_id, evidence)
-  select id, scope_id * ${2 ** 20} + outcome, key, v3, v4, evidence
+  select id, scope_id * ${GROUP_OF.scope} + outcome, key, v3, v4, evidence
   from temp.twin order by id`;
 
-const CREATE_INDEXES = [
-  'create index remap_v3 on remap_row(v3_svc_id)',
-  'create index remap_v4 on remap_row(v4_svc_id)',
-  'create index remap_key on remap_row(platform_id)',
-];
+const CREATE_INDEXES = `
+  create index remap_v3 on remap_row(v3_svc_id);
+  create index remap_v4 on remap_row(v4_svc_id);
+  create index remap_key on remap_row(platform_id);`;
 
-/** @throws SvcError `internal`: a remap that does not account for every record is a bug, and is discarded */
-function assertConserved(
-  counts: ReturnType<typeof readConservation>,
-): Conservation & { readonly rows: number } {
-  const { v3Exported, v3Rows, v4Exported, v4Seen, children, childRows } = counts;
-  if (v3Exported === v3Rows && v4Exported === v4Seen && children === childRows) return counts;
-  throw new SvcError('internal', 'The remap does not account for every record; it was discarded.', {
-    hint: 'This is a bug: please report it with these numbers.',
-    facts: { v3Exported, v3Rows, v4Exported, v4Seen, children, childRows },
-  });
-}
-
-/** Saves the remap's row without its digest, which covers it; true if every list was read in full. */
-function saveRun(
-  { db, config, inputs = {}, clock }: RemapOptions,
-  { v3Exported, v3Rows, v4Exported, v4Seen }: Conservation,
-): boolean {
-  const isComplete = findOpenLists(db, config).length === 0;
-  db.prepare(`
-    insert into remap_run(id, built_at, sha256, complete, inputs, v3_exported, v3_rows, v4_exported, v4_seen)
-    values (1, ?, '', ?, ?, ?, ?, ?, ?)`).run(
-    new Date(clock.now()).toISOString(),
-    isComplete ? 1n : 0n,
-    JSON.stringify(buildRemapInputs(db, config, inputs)),
-    ...[v3Exported, v3Rows, v4Exported, v4Seen],
-  );
-  return isComplete;
-}
+/** Without its digest, which covers the counts. */
+const ADD_RUN = `
+  insert into remap_run(id, built_at, sha256, complete, inputs, v3_exported, v3_rows, v4_exported, v4_seen)
+  values (1, @builtAt, '', @complete, @inputs, @v3Exported, @v3Rows, @v4Exported, @v4Seen)`;

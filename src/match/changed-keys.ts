@@ -93,12 +93,9 @@ const STATEMENTS = {
 };
 
 /** Finds rows without a twin whose folded key or unique id a row of the other generation has, and names these. */
-export function explainChangedKeys(db: Db, of: keyof typeof STATEMENTS, throwIfStopped: () => void): void {
+export function explainChangedKeys(db: Db, of: keyof typeof STATEMENTS): void {
   db.function('fold_key', { deterministic: true }, (key) => (typeof key === 'string' ? foldKey(key) : null));
-  for (const sql of STATEMENTS[of]) {
-    throwIfStopped();
-    db.exec(sql);
-  }
+  for (const sql of STATEMENTS[of]) db.exec(sql);
 }
 
 /** Trimmed, NFC, case folded, without leading zeros (a single 0 stays). Only names candidates to a person. */

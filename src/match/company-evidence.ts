@@ -31,18 +31,16 @@ export function readCompanyEvidence(
   db: Db,
   facts: FactReader,
   companies: { readonly v3: readonly { companyId: bigint }[]; readonly v4: readonly { companyId: bigint }[] },
-  throwIfStopped: () => void,
 ): CompanyCounts {
   const sets = new KeySets(db);
   for (const set of sets.read()) {
-    throwIfStopped();
     sets.count(set);
   }
   const { keys } = sets;
   let { pairs } = sets;
   const uncounted = { v3: new Map<number, number>(), v4: new Map<number, number>() };
   if (!sets.isAffordable) {
-    pairs = findAgreeingPairs(db, facts, sets, uncounted, throwIfStopped);
+    pairs = findAgreeingPairs(db, facts, sets, uncounted);
     const v4Ids = new Map(companies.v4.map(({ companyId }, id) => [companyId, id]));
     for (const [v3, { companyId }] of companies.v3.entries()) {
       const v4 = v4Ids.get(companyId);
@@ -55,7 +53,7 @@ export function readCompanyEvidence(
     const counts = { shared: shared ?? 0, sampled: 0, comparable: 0, agreeing: 0 };
     return { v3, v4, smallerKeys, ...counts, isShared: shared !== null };
   });
-  compareSamples(db, facts, evidence, throwIfStopped);
+  compareSamples(db, facts, evidence);
   const sharing = evidence.filter(({ shared }) => shared > 0).map(({ isShared: _, ...row }) => row);
   return { evidence: sharing.sort((a, b) => a.v3 - b.v3 || a.v4 - b.v4), uncounted, keys };
 }
@@ -146,7 +144,6 @@ function findAgreeingPairs(
   facts: FactReader,
   sets: KeySets,
   uncounted: { v3: Map<number, number>; v4: Map<number, number> },
-  throwIfStopped: () => void,
 ): Map<number, null> {
   const sample = sampleKeys(sets);
   const select = db.prepare<[string, string], { id: bigint; generation: bigint; company: bigint }>(`
@@ -161,7 +158,6 @@ function findAgreeingPairs(
     uncounted[side].set(company, (uncounted[side].get(company) ?? 0) + 1);
   for (const company of sample.unsampled) addUncounted('v4', company);
   for (const rows of groups) {
-    throwIfStopped();
     const recordsOf = (generation: bigint): CompanyRecord[] =>
       rows.flatMap((row) => {
         const facts = row.generation === generation ? read.get(row.id) : undefined;
@@ -221,7 +217,7 @@ interface Sample {
  * Compares up to 200 shared keys of each pair that could be the best of one of its companies or, with half as many
  * agreeing keys, rival it. The pairs with the most shared keys go first.
  */
-function compareSamples(db: Db, facts: FactReader, evidence: Counted[], throwIfStopped: () => void): void {
+function compareSamples(db: Db, facts: FactReader, evidence: Counted[]): void {
   const quota = Math.floor(MAX_SAMPLES_OF_ALL / Math.max(1, evidence.length));
   const limit = Math.min(MAX_SAMPLES, Math.max(MIN_SAMPLES, quota));
   const select = db.prepare<[bigint, bigint, bigint], Sample>(`
@@ -241,7 +237,6 @@ function compareSamples(db: Db, facts: FactReader, evidence: Counted[], throwIfS
   const [first, others] = splitByShared(evidence);
   for (const round of [first, others]) {
     const wanted = round.filter(canMatter).map((pair) => {
-      throwIfStopped();
       return { pair, samples: select.all(BigInt(pair.v3), BigInt(pair.v4), BigInt(limit)) };
     });
     const read = facts.read(wanted.flatMap(({ samples }) => samples.flatMap(({ a, b }) => [a, b])));

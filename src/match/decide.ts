@@ -3,18 +3,21 @@ import { listChildPaths } from '../store/records.js';
 import type { Db } from '../store/sqlite.js';
 import { groupBy } from '../text/rows.js';
 import { areDifferent } from './judge-group.js';
-import { baseOf, describeOutcome, GROUP_OF, numberOf, withFlags } from './outcomes.js';
+import { GROUP_OF, numberOf, withFlags } from './outcomes.js';
 
 /** A row of the remap, with the pair of records that it is or that holds it. */
 interface Row {
   readonly id: bigint;
-  readonly outcome: bigint;
+  /** `status/reason` */
+  readonly outcome: string;
+  readonly isMerged: bigint;
   readonly evidence: string | null;
   readonly parent: bigint | null;
   readonly key: string | null;
   readonly v3: bigint | null;
   readonly v4: bigint | null;
-  readonly pairOutcome: bigint;
+  /** 1: the pair of records is `matched`. */
+  readonly isInMatched: bigint;
   readonly a: bigint | null;
   readonly b: bigint | null;
 }
@@ -78,9 +81,13 @@ const SELECT_SCOPE = `
   from temp.scope where model = ? and region = ? and v3_company_id = ?`;
 
 const selectRows = (column: 'v3' | 'v4') => `
-  select r.id, r.group_id % ${GROUP_OF.path} as outcome, r.evidence, r.parent, r.platform_id as key,
-    r.v3_svc_id as v3, r.v4_svc_id as v4, t.outcome as pairOutcome, t.a, t.b
-  from remap_row as r indexed by remap_${column} cross join temp.twin as t on t.id = ifnull(r.parent, r.id)
+  select r.id, ifnull(n.status || '/' || n.reason, n.status) as outcome, (r.group_id & o.merged) > 0 as isMerged,
+    r.evidence, r.parent, r.platform_id as key, r.v3_svc_id as v3, r.v4_svc_id as v4,
+    t.a is not null and t.b is not null and (t.outcome & 63) = o.matched as isInMatched, t.a, t.b
+  from remap_row as r indexed by remap_${column}
+    cross join temp.o as o
+    cross join temp.outcome as n on n.number = r.group_id & 63
+    cross join temp.twin as t on t.id = ifnull(r.parent, r.id)
   where r.${column}_svc_id = @svcId and r.group_id / ${GROUP_OF.path} = @place
   order by r.id`;
 
@@ -132,14 +139,13 @@ function judgeDecision({ of, decision, readInFull, v3Rows, v4Rows, v3, v4 }: Nam
   const [v3Row] = v3Rows;
   const [v4Row] = v4Rows;
   const row = v3SvcId === null ? v4Row : v3Row;
-  const isUnique =
-    v3Row !== undefined && v3Row.v4 !== null && !describeOutcome(Number(v3Row.outcome)).isMerged;
+  const isUnique = v3Row !== undefined && v3Row.v4 !== null && v3Row.isMerged === 0n;
   if (v3SvcId !== null && v3 === undefined) return 'v3_not_exported';
   if (row === undefined) return 'v4_not_exported';
   if (groupBy(v3Rows, ({ id, parent }) => parent ?? id).size > 1) return 'v3_several';
   if (v3SvcId === null && groupBy(v4Rows, ({ b }) => b).size > 1) return 'v4_several';
   if (isUnique && v3Row.v4 === v4SvcId) return 'not_needed';
-  if (of === 'children' && !isMatchedPair(row)) return 'parents_not_matched';
+  if (of === 'children' && row.isInMatched === 0n) return 'parents_not_matched';
   if (v4SvcId !== null && v4 === undefined) return 'v4_not_exported';
   if (v3?.deleted === 1n) return 'v3_deleted';
   if (v4?.deleted === 1n) return 'v4_deleted';
@@ -149,10 +155,6 @@ function judgeDecision({ of, decision, readInFull, v3Rows, v4Rows, v3, v4 }: Nam
   // "no counterpart" cannot be concluded from a list that was not read in full
   if ((v3SvcId === null || v4SvcId === null) && !readInFull) return 'not_read_in_full';
   return 'taken';
-}
-
-function isMatchedPair({ pairOutcome, a, b }: Row): boolean {
-  return a !== null && b !== null && baseOf(Number(pairOutcome)) === numberOf('matched');
 }
 
 /** Rows of a V4 record or child. */
@@ -208,11 +210,10 @@ function outcomeOf(v3: NamedObject | undefined, v4: NamedObject | undefined): nu
 
 /** Evidence of a decided row: the evidence before, V4's key if it differs, and the decision. */
 function renderDecided({ evidence, outcome }: Row, note: string, v4Key: string | null | undefined): string {
-  const { status, reason } = describeOutcome(Number(outcome));
   const before: object = evidence === null ? {} : JSON.parse(evidence);
   return JSON.stringify({
     ...before,
     ...(v4Key === undefined ? {} : { v4_platform_id: v4Key }),
-    decision: { note, instead_of: reason === null ? status : `${status}/${reason}` },
+    decision: { note, instead_of: outcome },
   });
 }

@@ -21,7 +21,7 @@ import { must } from '../text/at.js';
  *
  * @throws SvcError `other_configuration` if pages are missing
  */
-export function deriveAgain(db: Db, config: Config, throwIfStopped: () => void): void {
+export function deriveAgain(db: Db, config: Config): void {
   const others = new Set(listOtherwiseDerived(db, config));
   if ([...others].some((id) => lacksPages(db, id))) throw missingPages();
   saveDerivation(db, config);
@@ -35,7 +35,6 @@ export function deriveAgain(db: Db, config: Config, throwIfStopped: () => void):
   const saveRejected = prepareSaveRejected(db);
   const pages = new Map<bigint, number>();
   for (const { id, streamId, encoding, body } of iteratePages(db)) {
-    throwIfStopped();
     const { row, pair } = must(lists.get(streamId), 'list of a page');
     if (!others.has(streamId) || pair === undefined) continue;
     const format = pageFormat(config, row.generation, pair);

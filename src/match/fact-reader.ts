@@ -20,14 +20,12 @@ export class FactReader {
   readonly #db: Db;
   readonly #idField: string;
   readonly #fields: readonly string[];
-  readonly #throwIfStopped: () => void;
   readonly #page: Statement<[bigint], { encoding: string; body: Buffer }>;
 
-  constructor(db: Db, fieldPrefix: string, dateFields: readonly string[], throwIfStopped: () => void) {
+  constructor(db: Db, fieldPrefix: string, dateFields: readonly string[]) {
     this.#db = db;
     this.#idField = `${fieldPrefix}id`;
     this.#fields = comparedFields(dateFields);
-    this.#throwIfStopped = throwIfStopped;
     this.#page = db.prepare('select encoding, body from page where id = ?');
   }
 
@@ -43,10 +41,7 @@ export class FactReader {
     let pageId: bigint | null = null;
     let objects: ReadonlyMap<number, object | null> = new Map();
     for (const row of rows.all()) {
-      if (row.pageId !== null && row.pageId !== pageId) {
-        this.#throwIfStopped();
-        objects = this.#readPage(row.pageId, row.generation);
-      }
+      if (row.pageId !== null && row.pageId !== pageId) objects = this.#readPage(row.pageId, row.generation);
       pageId = row.pageId;
       facts.set(row.id, this.#factsOf(row, pageId === null ? undefined : objects.get(Number(row.svcId))));
     }

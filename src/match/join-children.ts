@@ -1,8 +1,9 @@
 import type { Db } from '../store/sqlite.js';
-import { must } from '../text/at.js';
+import { at } from '../text/at.js';
+import { groupBy } from '../text/rows.js';
 import { explainChangedKeys } from './changed-keys.js';
 import { type ChildMember, type ChildRow, TwinChildren } from './judge-children.js';
-import { baseOf, GROUP_OF, numberOf } from './outcomes.js';
+import { GROUP_OF } from './outcomes.js';
 
 /** V3 children and their V4 children, but for pairs whose children are judged one by one. */
 const ADD_V3_CHILDREN = `
@@ -42,33 +43,33 @@ const ADD_V4_CHILDREN = `
       where c3.record_id = t.a and c3.platform_id = c4.platform_id and c3.path = c4.path)
   order by t.id`;
 
-export function joinChildren(db: Db, throwIfStopped: () => void): void {
+export function joinChildren(db: Db): void {
   db.exec(ADD_V3_CHILDREN);
-  throwIfStopped();
   db.exec(ADD_V4_CHILDREN);
-  throwIfStopped();
-  judgeHardPairs(db, throwIfStopped);
-  explainChangedKeys(db, 'children', throwIfStopped);
+  judgeHardPairs(db);
+  explainChangedKeys(db, 'children');
 }
 
 interface HardPair {
   readonly id: bigint;
   readonly scope: bigint;
-  readonly outcome: bigint;
+  /** The outcome that its children inherit; null if it is matched. */
+  readonly inherited: bigint | null;
   readonly a: bigint;
   readonly b: bigint;
   readonly v3Key: string | null;
   readonly v4Key: string | null;
 }
 
-/** Pairs by their V4 record: several V3 records can share one. */
 const SELECT_HARD_PAIRS = `
-  select t.id, t.scope_id as scope, t.outcome, t.a, t.b, t.key as v3Key, r.platform_id as v4Key
-  from temp.twin as t cross join record as r on r.id = t.b
+  select t.id, t.scope_id as scope, nullif(t.outcome & 63, o.matched) as inherited, t.a, t.b, t.key as v3Key,
+    r.platform_id as v4Key
+  from temp.twin as t cross join temp.o as o cross join record as r on r.id = t.b
   where t.hard and t.a is not null and t.b is not null
-  order by min(t.id) over (partition by t.b), t.id`;
+  order by t.id`;
 
-function judgeHardPairs(db: Db, throwIfStopped: () => void): void {
+/** Several V3 records can share a V4 record. */
+function judgeHardPairs(db: Db): void {
   const children = prepareChildren(db);
   const insert = db.prepare(`
     insert into remap_row(group_id, parent, platform_id, v3_svc_id, v4_svc_id, evidence) values (?, ?, ?, ?, ?, ?)`);
@@ -79,35 +80,14 @@ function judgeHardPairs(db: Db, throwIfStopped: () => void): void {
       insert.run(group + BigInt(outcome), id, key, v3, v4, text);
     }
   };
-  for (const pairs of sharedPairs(db.prepare<[], HardPair>(SELECT_HARD_PAIRS).all())) {
-    const first = must(pairs[0], 'pair');
-    const twin = new TwinChildren(children(4, first.b));
-    for (const pair of pairs) {
-      throwIfStopped();
-      write(pair, twin.judge(children(3, pair.a), inheritedFrom(pair)));
-    }
+  const pairs = groupBy(db.prepare<[], HardPair>(SELECT_HARD_PAIRS).all(), ({ b }) => b);
+  for (const [b, ofTwin] of pairs) {
+    const twin = new TwinChildren(children(4, b));
+    for (const pair of ofTwin) write(pair, twin.judge(children(3, pair.a), pair.inherited));
     // the rows of V4 children without a V3 child belong to a matched pair, if there is one
-    const holder = pairs.find((pair) => inheritedFrom(pair) === null) ?? first;
-    write(holder, twin.judgeUnclaimed(inheritedFrom(holder)));
+    const holder = ofTwin.find(({ inherited }) => inherited === null) ?? at(ofTwin, 0);
+    write(holder, twin.judgeUnclaimed(holder.inherited));
   }
-}
-
-function* sharedPairs(pairs: readonly HardPair[]): Generator<readonly HardPair[]> {
-  let group: HardPair[] = [];
-  for (const pair of pairs) {
-    if (group[0] !== undefined && group[0].b !== pair.b) {
-      yield group;
-      group = [];
-    }
-    group.push(pair);
-  }
-  if (group.length > 0) yield group;
-}
-
-/** The outcome that the children of a pair inherit; null if it is matched. */
-function inheritedFrom({ outcome }: HardPair): number | null {
-  const base = baseOf(Number(outcome));
-  return base === numberOf('matched') ? null : base;
 }
 
 function withParentKey(evidence: string | null, v4Key: string | null): string {
@@ -123,7 +103,7 @@ interface StoredChild {
   readonly deleted: bigint;
 }
 
-export function prepareChildren(db: Db): (gen: 3 | 4, record: bigint) => ChildMember[] {
+function prepareChildren(db: Db): (gen: 3 | 4, record: bigint) => ChildMember[] {
   const select = db.prepare<[bigint], StoredChild>(`
     select path, svc_id as svcId, platform_id as key, unique_id as uid, deleted
     from child where record_id = ? order by position`);

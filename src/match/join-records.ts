@@ -101,14 +101,12 @@ const ADD_REST = `
   order by w.scope_id, r.platform_id, w.generation, r.svc_id`;
 
 /** Joins all records: one row for each V3 record, and for each V4 record without one. */
-export function joinRecords(db: Db, throwIfStopped: () => void): void {
+export function joinRecords(db: Db): void {
   db.exec(CREATE_TWINS);
   db.exec(JOIN_BY_KEY);
-  throwIfStopped();
-  judgeSeveral(db, throwIfStopped);
+  judgeSeveral(db);
   db.exec(ADD_REST);
-  explainChangedKeys(db, 'records', throwIfStopped);
-  throwIfStopped();
+  explainChangedKeys(db, 'records');
   db.exec(DESCRIBE_WINDOWS);
 }
 
@@ -126,18 +124,15 @@ interface RecordMember extends KeyMember {
   readonly isHard: boolean;
 }
 
-const GROUPS_PER_STEP = 1024;
-
-function judgeSeveral(db: Db, throwIfStopped: () => void): void {
+/** Judges the keys that several records of one generation have. */
+function judgeSeveral(db: Db): void {
   const groups = db
     .prepare<[], bigint>('select id from temp.twin where outcome is null order by id')
     .pluck()
     .all();
-  if (groups.length === 0) return;
   const selectGroup = db.prepare<[bigint], SeveralRow>(SELECT_GROUP);
   const insert = db.prepare(ADD_JUDGED);
-  for (const [at, group] of groups.entries()) {
-    if (at % GROUPS_PER_STEP === 0) throwIfStopped();
+  for (const group of groups) {
     const members = selectGroup.all(group).map(
       ({ gen, deleted, hard, ...row }): RecordMember => ({
         gen: gen === 3n ? 3 : 4,

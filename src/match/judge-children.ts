@@ -69,7 +69,7 @@ export class TwinChildren {
    *
    * @param parentOutcome the outcome that children inherit from a pair that is not `matched`; null: none
    */
-  judge(children: readonly ChildMember[], parentOutcome: number | null): ChildRow[] {
+  judge(children: readonly ChildMember[], parentOutcome: bigint | null): ChildRow[] {
     return [...groupChildren(children)].flatMap(([place, members]) => {
       const group = this.#groups.get(place);
       if (group !== undefined) group.last = members;
@@ -80,7 +80,7 @@ export class TwinChildren {
   }
 
   /** The rows of V4 children without a V3 child, after the children of all V3 records. */
-  judgeUnclaimed(parentOutcome: number | null): ChildRow[] {
+  judgeUnclaimed(parentOutcome: bigint | null): ChildRow[] {
     return [...this.#groups.values()].flatMap(({ members, side, last }) => {
       const v3 = describeV3(last);
       const verdicts = members.map((member) => judgeV4Member(member, v3, side, this.#claimed));
@@ -93,7 +93,7 @@ function rowsOf(
   members: readonly ChildMember[],
   verdicts: readonly GroupVerdict<ChildMember>[],
   ids: GroupIds,
-  parentOutcome: number | null,
+  parentOutcome: bigint | null,
 ): ChildRow[] {
   return members.flatMap((child, at) => {
     const verdict = verdicts[at];
@@ -106,7 +106,7 @@ function rowsOf(
         key,
         v3: gen === 3 ? svcId : null,
         v4: gen === 4 ? svcId : verdict.kind === 'pair' ? verdict.twin.svcId : null,
-        outcome: parentOutcome === null ? own : inherit(own, parentOutcome),
+        outcome: parentOutcome === null ? own : inherit(own, Number(parentOutcome)),
         evidence: renderGroupEvidence(verdict, gen, ids),
       },
     ];

@@ -1,6 +1,5 @@
 import type { Reason, Status } from '../reasons.js';
 import type { Db } from '../store/sqlite.js';
-import { at, must } from '../text/at.js';
 
 const OUTCOMES = {
   matched: ['matched', null],
@@ -42,8 +41,8 @@ export type OutcomeName = keyof typeof OUTCOMES;
 const NAMES = Object.keys(OUTCOMES).filter((name): name is OutcomeName => Object.hasOwn(OUTCOMES, name));
 
 /**
- * What is added to the number of an outcome, which is below 64. `by_…`: how a pair was found. `conflict`: its unique ids
- * differ. `parent`: inherited from the parent. `only_v4`: the row has no V3 id.
+ * What is added to the number of an outcome, which is below 64. `by_…`: how a pair was found; `by_decision` has the bits
+ * of both others. `conflict`: its unique ids differ. `parent`: inherited from the parent. `only_v4`: the row has no V3 id.
  */
 const FLAGS = {
   by_key: 64,
@@ -76,39 +75,20 @@ export function withFlags(outcome: number, flags: Partial<Record<keyof typeof FL
   );
 }
 
-/** Creates the table `o`, whose only row names the outcomes and flags for the statements of the join. */
-export function createOutcomeNames(db: Db): void {
+/**
+ * Creates the tables by which statements name outcomes: `o`, whose only row has the number of each outcome and flag, and
+ * `outcome` with what they mean.
+ */
+export function createOutcomes(db: Db): void {
   const columns = [
     ...NAMES.map((name) => `${numberOf(name)} as ${name}`),
     ...Object.entries(FLAGS).map(([name, flag]) => `${flag} as ${name}`),
   ];
-  db.exec(`drop table if exists temp.o; create temp table o as select ${columns.join(', ')}`);
-}
-
-export interface ShownOutcome {
-  readonly status: Status;
-  readonly reason: string | null;
-  readonly matchedBy: 'platform_id' | 'platform_unique_id' | 'decision' | null;
-  readonly isConflict: boolean;
-  readonly isMerged: boolean;
-  readonly isOnlyV4: boolean;
-}
-
-const MATCHED_BY = [null, 'platform_id', 'platform_unique_id', 'decision'] as const;
-
-export function describeOutcome(outcome: number): ShownOutcome {
-  const [status, reason] = OUTCOMES[at(NAMES, (outcome & BASE) - 1)];
-  const isOfParent = (outcome & FLAGS.parent) !== 0;
-  return {
-    status,
-    reason: isOfParent ? `parent_${must(reason, 'reason of the parent')}` : reason,
-    matchedBy: at(MATCHED_BY, (outcome & FLAGS.by_decision) / FLAGS.by_key),
-    isConflict: (outcome & FLAGS.conflict) !== 0,
-    isMerged: (outcome & FLAGS.merged) !== 0,
-    isOnlyV4: (outcome & FLAGS.only_v4) !== 0,
-  };
-}
-
-export function baseOf(outcome: number): number {
-  return outcome & BASE;
+  db.exec(`
+    drop table if exists temp.o;
+    create temp table o as select ${columns.join(', ')};
+    drop table if exists temp.outcome;
+    create temp table outcome(number integer primary key, status text not null, reason text) strict`);
+  const insert = db.prepare('insert into temp.outcome values (?, ?, ?)');
+  for (const name of NAMES) insert.run(BigInt(numberOf(name)), ...OUTCOMES[name]);
 }

@@ -1,5 +1,5 @@
 import type { Db } from '../store/sqlite.js';
-import { sumByBlocks } from './block-sums.js';
+import { sumByBlocks } from './count-remap.js';
 
 /** A window is inferred from at least as many V4 records. */
 const MIN_RECORDS = 20n;
@@ -36,13 +36,8 @@ const SAVE_WINDOWS = `
     order by svc_id limit 1)`;
 
 /** Saves the start of V4's history for each V4 list: what the configuration says, else what its records show. */
-export function saveWindows(
-  db: Db,
-  models: readonly string[],
-  sinceMs: number | null,
-  throwIfStopped: () => void,
-): void {
-  sumByBlocks(db, { from: 'record', into: 'temp.v4_day', sums: COUNT_DAYS }, throwIfStopped);
+export function saveWindows(db: Db, models: readonly string[], sinceMs: number | null): void {
+  sumByBlocks(db, { from: 'record', into: 'v4_day', sums: COUNT_DAYS });
   const since = sinceMs === null ? null : BigInt(sinceMs);
   db.prepare(SAVE_WINDOWS).run({ models: JSON.stringify(models), sinceMs: since, minRecords: MIN_RECORDS });
 }

@@ -110,6 +110,9 @@ const CASES = rowsOf(`
     -→17 v4_only/key_changed
   children of a V4 parent two deleted records became | 1 a deleted [11 x]; 2 a deleted | 9 a [19 x] | 1→9
     deleted/deleted_in_v3, child 11→19 deleted/parent_deleted_in_v3, 2→9 deleted/deleted_in_v3
+  a child that its record shows twice | 1 a [11 x] | 9 a [19 x, 19 x] | 1→9 matched, child 11→-
+    ambiguous/duplicate_platform_id_v4, child -→19 ambiguous/duplicate_platform_id_v4, child -→19
+    ambiguous/duplicate_platform_id_v4
 `);
 
 const listed = { v4Companies: [1] };
