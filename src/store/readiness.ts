@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { type Config, digestInputFiles } from '../config/config.js';
-import { GENERATIONS, type Generation, type StreamState, shownState } from '../domain.js';
+import { GENERATIONS, type Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { countOf, listFirst } from '../text/numbers.js';
 import { listChanges } from './fingerprint.js';
@@ -33,11 +33,9 @@ interface OpenList {
   readonly region: string;
   readonly model: string;
   readonly companyId: bigint | null;
-  /** Null if the list has no row yet. */
-  readonly state: StreamState | null;
-  readonly endReason: string | null;
-  readonly pages: bigint;
-  /** What ends the error that ended the reading. */
+  /** The code of the error that ended its reading, else its state. */
+  readonly why: string;
+  /** What ends that error. */
   readonly hint: string | null;
 }
 
@@ -65,13 +63,7 @@ export function findIncomplete(db: Db, config: Config, scope: Scope = {}): Block
 /** Which planned lists were not read in full. */
 export function findOpenLists(db: Db, config: Config, scope: Scope = {}): Blocker[] {
   const lists = listOpenLists(db, config, scope);
-  return GENERATIONS.flatMap((generation) =>
-    describeOpen(
-      db,
-      generation,
-      lists.filter((list) => list.generation === generation),
-    ),
-  );
+  return GENERATIONS.flatMap((generation) => describeOpen(db, generation, lists));
 }
 
 export function listOpenLists(db: Db, config: Config, scope: Scope = {}): OpenList[] {
@@ -96,14 +88,14 @@ const OPEN_LISTS = `
   with v4_scope(company_id) as (
     select v4_company_id from company
     where ifnull(v3_company_id, v4_company_id) in (select value from json_each(@companies)))
-  select 'v3' as generation, region.value as region, model.value as model, null as companyId, null as state,
-    null as endReason, 0 as pages, null as hint
+  select 'v3' as generation, region.value as region, model.value as model, null as companyId,
+    'not started' as why, null as hint
   from json_each(@regions) as region cross join json_each(@models) as model
   where not exists (
     select 1 from stream as s
     where s.generation = 'v3' and s.region = cast(region.value as text) and s.model = cast(model.value as text))
   union all
-  select 'v4', '', model.value, c.value, null, null, 0, null
+  select 'v4', '', model.value, c.value, 'not started', null
   from json_each(@v4Companies) as c cross join json_each(@inV4) as model
   where not exists (
       select 1 from stream as s
@@ -111,7 +103,8 @@ const OPEN_LISTS = `
         and ifnull(s.company_id, 'all') = c.value)
     and (@companies is null or c.value in (select company_id from v4_scope))
   union all
-  select generation, region, model, company_id, state, end_reason, pages, error ->> 'hint'
+  select generation, region, model, company_id,
+    coalesce(end_reason, iif(state = 'running' and pages = 0, 'not started', state)), error ->> 'hint'
   from stream
   where state in ('running', 'failed')
     and (model = 'core/companies' or model in (select value from json_each(@models)))
@@ -122,78 +115,63 @@ const OPEN_LISTS = `
 
 const MAX_NAMED_LISTS = 3;
 
-function describeOpen(db: Db, generation: Generation, lists: readonly OpenList[]): Blocker[] {
-  const name = generation.toUpperCase();
+function describeOpen(db: Db, generation: Generation, all: readonly OpenList[]): Blocker[] {
   const outcome = 'incomplete';
   const isBegun = db.prepare('select 1 from stream where generation = ? limit 1').get(generation);
   if (isBegun === undefined) {
-    return [
-      { code: `${generation}_not_exported`, outcome, text: `${name} was not exported yet.`, next: RUN },
-    ];
+    const text = `${generation.toUpperCase()} was not exported yet.`;
+    return [{ code: `${generation}_not_exported`, outcome, text, next: RUN }];
   }
-  const [first] = lists;
-  if (first === undefined) return [];
-  const names = lists.map((list) => {
-    const why = list.endReason ?? shownState(list.state ?? 'running', list.pages > 0n);
-    return `${nameOfList(list)} (${why})`;
-  });
-  const text = `${countOf(lists.length, `${name} list`)} not read to the end: ${listFirst(names, MAX_NAMED_LISTS, '; ')}.`;
+  const lists = all.filter((list) => list.generation === generation);
+  if (lists.length === 0) return [];
+  const names = lists.map((list) => `${nameOfStream(list)} (${list.why})`);
+  const text = `${countOf(lists.length, 'list')} not read to the end: ${listFirst(names, MAX_NAMED_LISTS, '; ')}.`;
   // Reading again ends errors of other codes.
-  const isRefused = lists.every(({ endReason }) => endReason === 'http_status');
-  return [{ code: 'stream_unfinished', outcome, text, next: isRefused ? (first.hint ?? DOCTOR) : RUN }];
+  const isRefused = lists.every(({ why }) => why === 'http_status');
+  return [{ code: 'stream_unfinished', outcome, text, next: isRefused ? (lists[0]?.hint ?? DOCTOR) : RUN }];
 }
 
-/** `accounting/invoices in eu, company 5`. */
-export function nameOfList(list: {
+/** `V3 accounting/invoices in eu, company 5`. */
+export function nameOfStream(list: {
+  readonly generation: Generation;
   readonly region: string;
   readonly model: string;
   readonly companyId?: bigint | string | null;
 }): string {
-  const { region, model, companyId = null } = list;
-  return `${model}${region === '' ? '' : ` in ${region}`}${companyId === null ? '' : `, company ${companyId}`}`;
-}
-
-/** `V3 accounting/invoices in eu, company 5`. */
-export function nameOfStream(
-  list: Parameters<typeof nameOfList>[0] & { readonly generation: Generation },
-): string {
-  return `${list.generation.toUpperCase()} ${nameOfList(list)}`;
+  const { generation, region, model, companyId = null } = list;
+  const place = `${region === '' ? '' : ` in ${region}`}${companyId === null ? '' : `, company ${companyId}`}`;
+  return `${generation.toUpperCase()} ${model}${place}`;
 }
 
 /** Why there is nothing to compare. */
 export function findNotReady(db: Db, config: Config, scope: Scope = {}): Blocker[] {
   const params = readinessParams(db, config, scope);
   const lacks = (sql: string, more = {}) => db.prepare(sql).get({ ...params, ...more }) === undefined;
-  const problems: readonly [Blocker['code'], () => boolean, text: string, next?: string][] = [
-    ['no_v3_records', () => isMisnamed(db, 'v3'), `V3 ${MISNAMED}`],
-    [
-      'no_v3_records',
-      () => lacks(LIVE_RECORD, { generation: 'v3' }),
-      'V3 shows no live record. Check its addresses, the key and the company filters.',
-    ],
-    ['no_v4_records', () => isMisnamed(db, 'v4'), `V4 ${MISNAMED}`],
-    [
-      'no_v4_records',
-      () => listV4Companies(db, config).length === 0,
-      'V4 lists no company. Ask the operator whether the connections were copied.',
-    ],
-    [
-      'no_v4_records',
-      () => lacks(LIVE_RECORD, { generation: 'v4', companies: null }),
-      'V4 shows no live record: its first sync has not started or has not finished.',
-      'Run `svc-migrate run --wait`.',
-    ],
-    [
-      'no_common_key',
-      () => lacks(SHARED_KEY),
-      'V3 and V4 share no platform_id in any model: these look like two different sets of companies. Check both addresses and keys.',
-    ],
+  const notReady = (code: Blocker['code'], text: string, next = DOCTOR): Blocker[] => [
+    { code, outcome: 'not_ready', text, next },
   ];
-  const [code, , text, next = DOCTOR] = problems.find(([, applies]) => applies()) ?? [];
-  return code === undefined || text === undefined ? [] : [{ code, outcome: 'not_ready', text, next }];
+  const misnamed = GENERATIONS.find((generation) => isMisnamed(db, generation));
+  if (misnamed !== undefined) {
+    const text = `${misnamed.toUpperCase()} answered 404 to every configured list: the names of the models or the address are wrong.`;
+    return notReady(`no_${misnamed}_records`, text);
+  }
+  if (lacks(LIVE_RECORD, { generation: 'v3' })) {
+    const text = 'V3 shows no live record. Check its addresses, the key and the company filters.';
+    return notReady('no_v3_records', text);
+  }
+  if (listV4Companies(db, config).length === 0) {
+    const text = 'V4 lists no company. Ask the operator whether the connections were copied.';
+    return notReady('no_v4_records', text);
+  }
+  if (lacks(LIVE_RECORD, { generation: 'v4', companies: null })) {
+    const text = 'V4 shows no live record: its first sync has not started or has not finished.';
+    return notReady('no_v4_records', text, 'Run `svc-migrate run --wait`.');
+  }
+  if (!lacks(SHARED_KEY)) return [];
+  const text =
+    'V3 and V4 share no platform_id in any model: these look like two different sets of companies. Check both addresses and keys.';
+  return notReady('no_common_key', text);
 }
-
-const MISNAMED = 'answered 404 to every configured list: the names of the models or the address are wrong.';
 
 const LIVE_RECORD = `
   select 1 from stream as s cross join record as r on r.stream_id = s.id
