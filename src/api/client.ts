@@ -10,7 +10,7 @@ import { parseCompanyPage } from './company-list.js';
 import { scrubber } from './failures.js';
 import { buildHosts, type Host, type Sleep, sleepForReal, steadyClock } from './hosts.js';
 import { createDispatcher } from './http.js';
-import { pageFormat, parsePage } from './pages.js';
+import { pageFormat, parsePage, parseRecord, type RecordMembers } from './pages.js';
 import {
   type ApiQuery,
   buildList,
@@ -22,7 +22,6 @@ import {
   type RecordRequest,
 } from './queries.js';
 import { type RequestOptions, requestParsed } from './retry.js';
-import { parseRecord, type RecordMembers } from './single-record.js';
 
 export interface ApiOptions {
   readonly config: Config;

@@ -1,16 +1,8 @@
 import { type PageRecord, parseId } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { at } from '../text/at.js';
-import {
-  exactInteger,
-  isMembers,
-  type Members,
-  openEnvelope,
-  type ParsedPage,
-  parseJson,
-  quoteIntegers,
-  shortest,
-} from './pages.js';
+import { exactInteger, isMembers, type Members, quoteIntegers, shortest } from './exact-json.js';
+import { openEnvelope, type ParsedPage, parseJson } from './pages.js';
 
 export interface CompanyListFormat {
   readonly fieldPrefix: string;

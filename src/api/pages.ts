@@ -1,10 +1,28 @@
-import { randomUUID } from 'node:crypto';
 import type { Config } from '../config/config.js';
 import type { Generation, ListPage, ModelPair, PageChild, PageRecord, RejectedObject } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { at } from '../text/at.js';
-import { itemTexts, memberText } from './json-text.js';
-import { comparedFields, digestFacts, packFacts } from './record-facts.js';
+import { groupBy } from '../text/rows.js';
+import {
+  exactInteger,
+  hasFraction,
+  isMembers,
+  itemTexts,
+  type Members,
+  memberText,
+  quotedNumber,
+  quoteIntegers,
+  quoteLongNumbers,
+  shortest,
+} from './exact-json.js';
+import {
+  comparedFields,
+  digestFacts,
+  latestDate,
+  packFacts,
+  parseIsoDate,
+  readDate,
+} from './record-facts.js';
 
 export interface PageFormat {
   readonly generation: Generation;
@@ -51,12 +69,6 @@ export interface Envelope {
   readonly totalCount: number | null;
 }
 
-export type Members = Readonly<Record<string, unknown>>;
-
-export function isMembers(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -97,7 +109,7 @@ function assertEnvelope(value: unknown, name: string): Members {
   return value;
 }
 
-export function assertNoError({ error, errors }: Members): void {
+function assertNoError({ error, errors }: Members): void {
   const isNone = (value: unknown) =>
     value === undefined || value === null || (Array.isArray(value) && value.length === 0);
   const said = [error, errors].find((value) => !isNone(value));
@@ -116,55 +128,6 @@ function kindOf(value: unknown): string {
 
 function badPage(what: string): SvcError {
   return new SvcError('bad_response', `The answer is not a page: ${what}.`);
-}
-
-// Exact numbers ---------------------------------------------------------------------------------
-
-/*
- * JSON.parse rounds integers beyond 2^53. A page whose ids need more digits, or whose keys are numbers, is parsed again
- * with the numbers of these members quoted: 15 to 20 ms for a page of 1,000 records of 1.2 KB, beside 2.5 ms for other
- * pages. lossless-json takes 90 ms.
- */
-
-/** Begins the strings that stand for numbers. No service knows it, so that none can send such a string. */
-const NUMBER = randomUUID();
-
-/** Quotes the numbers of members, with `NUMBER` before them. */
-export function quoteIntegers(text: string, members: readonly string[]): string {
-  // In valid JSON, these quotes and the colon belong to a member: quotes inside strings follow a backslash.
-  const pattern = new RegExp(`("(?:${members.join('|')})"\\s*:\\s*)(-?\\d[\\d.eE+-]*)`, 'g');
-  return text.replace(pattern, (_, before: string, number: string) => `${before}"${NUMBER}${number}"`);
-}
-
-/** Whether a number of these members has a fraction or an exponent: JSON.parse does not tell 5.0 and 5e0 from 5. */
-function hasFraction(text: string, members: readonly string[]): boolean {
-  return new RegExp(`"(?:${members.join('|')})"\\s*:\\s*-?\\d+[.eE]`).test(text);
-}
-
-/** Quotes the numbers of 16 characters and more of all members, which JSON.parse may round, with `NUMBER` before them. */
-export function quoteLongNumbers(text: string): string {
-  // In valid JSON, a quote before a colon that no backslash precedes ends the name of a member.
-  return text.replace(/(?<!\\)("\s*:\s*)(-?\d[\d.eE+-]{15,})/g, `$1"${NUMBER}$2"`);
-}
-
-/** The number that a quoted string stands for, as written; null for other values. */
-export function quotedNumber(value: unknown): string | null {
-  return typeof value === 'string' && value.startsWith(NUMBER) ? value.slice(NUMBER.length) : null;
-}
-
-/** An integer of 64 bits, exact; null for other values, and for numbers that JSON.parse has rounded. */
-export function exactInteger(value: unknown): number | bigint | null {
-  if (typeof value === 'number') return Number.isSafeInteger(value) ? value + 0 : null;
-  const literal = quotedNumber(value);
-  if (literal === null || !/^-?\d+$/.test(literal)) return null;
-  const integer = BigInt(literal);
-  return BigInt.asIntN(64, integer) === integer ? shortest(integer) : null;
-}
-
-/** As a number if that is exact, so that equal ids are identical. */
-export function shortest(id: number | bigint): number | bigint {
-  const number = Number(id);
-  return Number.isSafeInteger(number) ? number + 0 : id;
 }
 
 // Records ---------------------------------------------------------------------------------------
@@ -318,63 +281,75 @@ function withRawText(
   path: readonly string[],
 ): RejectedObject[] {
   const items = itemTexts(memberText(text, path) ?? '');
-  return rejected.map(({ index, ...object }) => {
-    const item = at(items, object.position);
-    if (object.path === '') return { ...object, raw: item };
-    return { ...object, raw: at(itemTexts(memberText(item, [object.path]) ?? ''), index) };
+  const lists = groupBy(rejected, ({ position, path: field }) => `${position} ${field}`);
+  return [...lists.values()].flatMap((list) => {
+    const { position, path: field } = at(list, 0);
+    const item = at(items, position);
+    const texts = field === '' ? [item] : itemTexts(memberText(item, [field]) ?? '');
+    return list.map(({ index, ...object }) => ({ ...object, raw: at(texts, index) }));
   });
 }
-
-// Dates -----------------------------------------------------------------------------------------
 
 function readDeletion(value: unknown): boolean | null {
   if (value === null || value === undefined) return false;
   return typeof value === 'string' && parseIsoDate(value) > 0 ? true : null;
 }
 
-function readDate(value: unknown): number | null {
-  const ms = typeof value === 'string' ? parseIsoDate(value) : Number.NaN;
-  return Number.isNaN(ms) ? null : ms;
-}
+// Single records --------------------------------------------------------------------------------
 
-function latestDate(record: Members, names: readonly string[]): number | null {
-  let latest = Number.NaN;
-  let latestText = '';
-  for (const name of names) {
-    const value = record[name];
-    if (typeof value !== 'string') continue;
-    // Dates in UTC of one length compare as texts, which is faster than parsing them.
-    if (value.length === latestText.length && value <= latestText && value.endsWith('Z')) continue;
-    const ms = parseIsoDate(value);
-    if (Number.isNaN(ms) || ms <= latest) continue;
-    latest = ms;
-    latestText = value.endsWith('Z') ? value : '';
-  }
-  return Number.isNaN(latest) ? null : latest;
-}
-
-/** `YYYY-MM-DDThh:mm:ss.sssZ` with a day that every month has. */
-const USUAL = /^\d{4}-\d\d-(?:[01]\d|2[0-8])T\d\d:\d\d:\d\d\.\d{3}Z$/;
-const ISO_DATE =
-  /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?))?(?:[Zz]|([+-]\d\d)(?::?(\d\d))?)?$/;
+/** The members of a record or child; numbers that JSON.parse would round are strings, as they were written. */
+export type RecordMembers = Members;
 
 /**
- * Parses an ISO 8601 date; returns ms since 1970, or NaN if it is invalid.
+ * The only record in an answer, whose shape is not specified: the outermost object with an id, inside up to two levels of
+ * `data`, alone or as the only item of a list.
  *
- * `YYYY-MM-DD`, optionally with a time (`hh:mm`, seconds and a fraction of any length optional) and an offset (`Z`,
- * `+hh`, `+hhmm`, `+hh:mm`). The default time is midnight, the default offset UTC. Digits beyond the millisecond are
- * truncated. `Date.parse` takes 31 February for 3 March, and times without an offset for local time.
+ * @throws SvcError `bad_response` if there is none, or if it has another id
  */
-export function parseIsoDate(text: string): number {
-  // Most dates have this form, which needs no second look.
-  if (USUAL.test(text)) return Date.parse(text);
-  const [, date, time = '00:00', hours, minutes = '00'] = ISO_DATE.exec(text) ?? [];
-  if (date === undefined || !isDay(date)) return Number.NaN;
-  const offset = hours === undefined ? 'Z' : `${hours}:${minutes}`;
-  return Date.parse(`${date}T${time.replace(',', '.')}${offset}`);
+export function parseRecord(text: string, idField: string, svcId: bigint): RecordMembers {
+  let value = parseJson(quoteLongNumbers(text));
+  for (let depth = 0; depth < 3; depth++) {
+    if (Array.isArray(value) && value.length !== 1) throw badRecord(`it is a list of ${value.length}`);
+    const object: unknown = Array.isArray(value) ? value[0] : value;
+    if (!isMembers(object)) break;
+    // An `error` member of an object with an id is a field like any other.
+    if (object[idField] !== undefined) return assertId(object, idField, svcId);
+    assertNoError(object);
+    value = object['data'];
+  }
+  throw badRecord('it holds no object with an id');
 }
 
-function isDay(date: string): boolean {
-  const ms = Date.parse(date);
-  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date);
+function assertId(object: Members, idField: string, svcId: bigint): RecordMembers {
+  const record = findMembers([object], idField, svcId);
+  if (record === null) throw badRecord(`its ${idField} is ${String(withNumbers(object)[idField])}`);
+  return record;
+}
+
+function badRecord(what: string): SvcError {
+  return new SvcError('bad_response', `The answer is not the requested record: ${what}.`);
+}
+
+/** The record with this id in the text of a stored page; null if the page has none. */
+export function findRecordInPage(
+  text: string,
+  { generation, fieldPrefix }: Pick<PageFormat, 'generation' | 'fieldPrefix'>,
+  svcId: bigint,
+): RecordMembers | null {
+  const { list } = openEnvelope(parseJson(quoteLongNumbers(text)), generation);
+  return findMembers(list, `${fieldPrefix}id`, svcId);
+}
+
+/** The object with this id in a list, which may be a member of a record; null if there is none. */
+export function findMembers(list: unknown, idField: string, svcId: bigint): RecordMembers | null {
+  const id = shortest(svcId);
+  const items: readonly unknown[] = Array.isArray(list) ? list : [];
+  const item = items.filter(isMembers).find((each) => exactInteger(each[idField]) === id);
+  return item === undefined ? null : withNumbers(item);
+}
+
+function withNumbers(object: Members): RecordMembers {
+  return Object.fromEntries(
+    Object.entries(object).map(([name, value]) => [name, quotedNumber(value) ?? value]),
+  );
 }

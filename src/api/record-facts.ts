@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib';
+import type { Members } from './exact-json.js';
 
 /** The fields by which two records of one key are compared, besides the configured date fields. */
 const FIELDS = [
@@ -38,4 +39,53 @@ export function packFacts(facts: RecordFacts): Uint8Array {
 
 export function unpackFacts(stored: Uint8Array): RecordFacts {
   return new Int32Array(Uint8Array.from(stored).buffer);
+}
+
+// Dates -----------------------------------------------------------------------------------------
+
+export function readDate(value: unknown): number | null {
+  const ms = typeof value === 'string' ? parseIsoDate(value) : Number.NaN;
+  return Number.isNaN(ms) ? null : ms;
+}
+
+export function latestDate(record: Members, names: readonly string[]): number | null {
+  let latest = Number.NaN;
+  let latestText = '';
+  for (const name of names) {
+    const value = record[name];
+    if (typeof value !== 'string') continue;
+    // Dates in UTC of one length compare as texts, which is faster than parsing them.
+    if (value.length === latestText.length && value <= latestText && value.endsWith('Z')) continue;
+    const ms = parseIsoDate(value);
+    if (Number.isNaN(ms) || ms <= latest) continue;
+    latest = ms;
+    latestText = value.endsWith('Z') ? value : '';
+  }
+  return Number.isNaN(latest) ? null : latest;
+}
+
+/** `YYYY-MM-DDThh:mm:ss.sssZ` with a day that every month has. */
+const USUAL = /^\d{4}-\d\d-(?:[01]\d|2[0-8])T\d\d:\d\d:\d\d\.\d{3}Z$/;
+const ISO_DATE =
+  /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?))?(?:[Zz]|([+-]\d\d)(?::?(\d\d))?)?$/;
+
+/**
+ * Parses an ISO 8601 date; returns ms since 1970, or NaN if it is invalid.
+ *
+ * `YYYY-MM-DD`, optionally with a time (`hh:mm`, seconds and a fraction of any length optional) and an offset (`Z`,
+ * `+hh`, `+hhmm`, `+hh:mm`). The default time is midnight, the default offset UTC. Digits beyond the millisecond are
+ * truncated. `Date.parse` takes 31 February for 3 March, and times without an offset for local time.
+ */
+export function parseIsoDate(text: string): number {
+  // Most dates have this form, which needs no second look.
+  if (USUAL.test(text)) return Date.parse(text);
+  const [, date, time = '00:00', hours, minutes = '00'] = ISO_DATE.exec(text) ?? [];
+  if (date === undefined || !isDay(date)) return Number.NaN;
+  const offset = hours === undefined ? 'Z' : `${hours}:${minutes}`;
+  return Date.parse(`${date}T${time.replace(',', '.')}${offset}`);
+}
+
+function isDay(date: string): boolean {
+  const ms = Date.parse(date);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date);
 }

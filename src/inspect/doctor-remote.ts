@@ -1,6 +1,7 @@
 import { decodeBody } from '../api/body.js';
 import { describeCompanies } from '../api/company-list.js';
-import { isMembers, openEnvelope, parseJson } from '../api/pages.js';
+import { isMembers } from '../api/exact-json.js';
+import { openEnvelope, parseJson } from '../api/pages.js';
 import type { Endpoint } from '../config/config.js';
 import { isNotFound, SvcError } from '../errors.js';
 import { at } from '../text/at.js';
@@ -176,7 +177,7 @@ function longestOf(lists: readonly SampledList[]): SampledList | null {
 export function* checkChildren({ config, lists }: RemoteFacts): Generator<Finding> {
   const idField = `${config.fieldPrefix}id`;
   const hasId = (item: unknown) => isMembers(item) && item[idField] != null;
-  const found = lists.flatMap(({ stream, pair, answer }) => {
+  const unread = lists.flatMap(({ stream, pair, answer }) => {
     if (stream.generation !== 'v3' || !isPage(answer)) return [];
     const { list } = openEnvelope(parseJson(decodeBody(answer.body, answer.encoding)), 'v3');
     return list
@@ -185,7 +186,7 @@ export function* checkChildren({ config, lists }: RemoteFacts): Generator<Findin
       .filter(([field, value]) => Array.isArray(value) && value.some(hasId) && !pair.children.includes(field))
       .map(([field]) => ({ model: pair.v3, name: JSON.stringify(escapeUnseen(field)) }));
   });
-  for (const [model, fields] of groupBy(found, ({ model: name }) => name)) {
+  for (const [model, fields] of groupBy(unread, ({ model: name }) => name)) {
     const names = [...new Set(fields.map(({ name }) => name))].join(', ');
     const text = `Objects in ${names} of ${model} have a ${idField}. It is in no row of the remap.`;
     const fix = `If you store these ids, add ${names} to "children" of ${model}.`;

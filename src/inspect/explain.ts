@@ -1,5 +1,5 @@
 import { decodeBody } from '../api/body.js';
-import { findMembers, findRecordInPage, type RecordMembers } from '../api/single-record.js';
+import { findMembers, findRecordInPage, type RecordMembers } from '../api/pages.js';
 import type { Config } from '../config/config.js';
 import { type Generation, isUnfinished } from '../domain.js';
 import { SvcError } from '../errors.js';

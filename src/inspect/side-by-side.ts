@@ -1,4 +1,4 @@
-import type { RecordMembers } from '../api/single-record.js';
+import type { RecordMembers } from '../api/pages.js';
 import { escapeUnseen } from '../text/escape.js';
 import { renderTable } from '../text/table.js';
 import { cutText } from '../text/wrap.js';

@@ -1,6 +1,6 @@
 import { decodeBody } from '../api/body.js';
 import type { Api } from '../api/client.js';
-import { findMembers, findRecordInPage, type RecordMembers } from '../api/single-record.js';
+import { findMembers, findRecordInPage, type RecordMembers } from '../api/pages.js';
 import type { Config } from '../config/config.js';
 import type { ModelPair, OnProgress } from '../domain.js';
 import { isRequestError, orError, SvcError } from '../errors.js';

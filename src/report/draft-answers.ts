@@ -1,6 +1,5 @@
 import { decodeBody } from '../api/body.js';
-import { pageFormat } from '../api/pages.js';
-import { findRecordInPage } from '../api/single-record.js';
+import { findRecordInPage } from '../api/pages.js';
 import type { Config } from '../config/config.js';
 import { type Generation, parseSvcId } from '../domain.js';
 import { DECIDABLE_REASONS } from '../reasons.js';
@@ -154,10 +153,9 @@ function describeStored(
   if (stored === undefined) return [];
   const { unique_id, latest_ms, created_ms, body, encoding } = stored;
   const dayOf = (ms: bigint) => new Date(Number(ms)).toISOString().slice(0, 10);
-  const pair = config.models.find(({ v3 }) => v3 === model);
-  const isRead = isDetailed && body !== null && encoding !== null && pair !== undefined;
+  const isRead = isDetailed && body !== null && encoding !== null;
   const page = isRead ? decodeBody(body, encoding) : '';
-  const members = (isRead && findRecordInPage(page, pageFormat(config, generation, pair), svcId)) || {};
+  const members = (isRead && findRecordInPage(page, { generation, ...config }, svcId)) || {};
   return [
     ...(unique_id === null ? [] : [`platform_unique_id ${quote(unique_id)}`]),
     ...(latest_ms === null ? [] : [`latest date ${dayOf(latest_ms)}`]),

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseIsoDate } from '../../src/api/pages.js';
+import { parseIsoDate } from '../../src/api/record-facts.js';
 import { campaignSize } from '../support/campaign.js';
 
 function parse(text: string): number | null {

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { assertParsable, decodeText } from '../../src/api/body.js';
-import { parsePage } from '../../src/api/pages.js';
-import { findRecordInPage } from '../../src/api/single-record.js';
+import { findRecordInPage, parsePage } from '../../src/api/pages.js';
 import type { Generation, RejectedObject } from '../../src/domain.js';
 import { codeOf } from '../support/code-of.js';
 
@@ -237,6 +236,13 @@ describe('a body of a few bytes for each object', () => {
     expect(body.length).toBeGreaterThanOrEqual(BYTES);
     expect(() => assertParsable(body, BYTES)).not.toThrow();
   });
+});
+
+it('keeps the text of many rejected children without reading their list for each', () => {
+  const items = Array.from({ length: 20_000 }, (_, index) => `{"svc_id":"${index}"}`);
+  const text = page(`{"svc_id":1,"svc_company_id":2,"line_items":[${items.join(',')}]}`);
+  const { rejected } = parsePage(text, { ...V3, children: ['line_items'] }, null);
+  expect(rejected.map(({ raw }) => raw)).toEqual(items);
 });
 
 describe('a stored page', () => {
