@@ -1,4 +1,4 @@
-import type { Generation } from '../domain.js';
+import type { StreamKey } from '../domain.js';
 import { must } from '../text/at.js';
 import type { RemapRow } from './remap.js';
 import type { Db } from './sqlite.js';
@@ -37,11 +37,8 @@ export function readStoryRows(db: Db, question: StoryQuestion, limit: number): S
     .all({ ...question, limit });
 }
 
-export interface StoredPlace {
-  readonly generation: Generation;
-  /** '' for V4. */
-  readonly region: string;
-  readonly model: string;
+/** Where a record is stored; `region` is '' for V4. */
+export interface StoredPlace extends StreamKey {
   readonly companyId: bigint;
   readonly svcId: bigint;
 }
@@ -69,10 +66,7 @@ export function readStoredSide(db: Db, place: StoredPlace): StoredSide | undefin
     .get(place);
 }
 
-export interface CompanyPairing {
-  readonly region: string | null;
-  readonly v3_company_id: bigint | null;
-  readonly v4_company_id: bigint | null;
+interface CompanyPairing extends Pick<RemapRow, 'region' | 'v3_company_id' | 'v4_company_id'> {
   readonly matched_by: string;
   readonly shared_keys: bigint;
   readonly agreeing_keys: bigint;
@@ -105,14 +99,10 @@ export function readPairSample(db: Db, wanted: number): StoryRow[] {
 }
 
 export function countPairs(db: Db): { readonly pairs: number; readonly matched: number } {
-  const row = db
-    .prepare<[], { pairs: bigint; matched: bigint }>(`
-      select count(*) as pairs, ifnull(sum(g.status = 'matched'), 0) as matched
-      from remap_row as r cross join remap_group as g on g.id = r.group_id
-      where r.v3_svc_id is not null and r.v4_svc_id is not null`)
-    .get();
-  const { pairs, matched } = must(row, 'count');
-  return { pairs: Number(pairs), matched: Number(matched) };
+  const sql = `
+    select ifnull(sum(count), 0) as pairs, ifnull(sum(iif(status = 'matched', count, 0)), 0) as matched
+    from remap_group where v3_company_id is not null and matched_by is not null`;
+  return must(db.prepare<[], { pairs: number; matched: number }>(sql).safeIntegers(false).get());
 }
 
 interface V3Company {
