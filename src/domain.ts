@@ -69,9 +69,6 @@ export const SERVERS = [
 ] as const;
 export type Server = (typeof SERVERS)[number];
 
-/** Formats of `dump`. Parquet is binary, the others are text. */
-export const DUMP_FORMATS = ['csv', 'ndjson', 'parquet'] as const;
-
 /** A V3 path paired with its V4 model name; `v4: null` says the model is known to be absent from V4. */
 export interface ModelPair {
   /** `category/model`, and the pair's name everywhere in the product. */

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { Command, CommanderError, type CommandUnknownOpts, Help } from '@commander-js/extra-typings';
 import { applyCommand } from './commands/apply.js';
 import { checkCommand } from './commands/check.js';
-import type { DefineCommand, Io, Result, Run, Style } from './commands/command.js';
+import type { DefineCommand, Io, Result, Run } from './commands/command.js';
 import { demoCommand } from './commands/demo.js';
 import { doctorCommand } from './commands/doctor.js';
 import { dumpCommand } from './commands/dump.js';
@@ -28,7 +28,6 @@ import { must } from './text/at.js';
 
 /** Width of text that is not written to a terminal, in columns. */
 const PLAIN_WIDTH = 100;
-const MIN_WIDTH = 40;
 const CLOCK = { now: Date.now };
 
 /** All commands, by the headings of the overview. */
@@ -57,16 +56,11 @@ export async function runProgram(words: readonly string[], host: ProgramHost): P
     program.addCommand(command);
   }
   try {
-    await program.parseAsync([...words], { from: 'user' });
+    await program.parseAsync(words.length === 0 ? ['--help'] : [...words], { from: 'user' });
     return exitCode;
   } catch (error) {
-    if (!(error instanceof CommanderError)) return reportError(error, words, host.stderr);
-    if (error.exitCode === 0) return 0;
-    if (error.code === 'commander.help' && words.length === 0) {
-      await write(host.stdout, program.helpInformation());
-      return 0;
-    }
-    return reportError(usageError(error, words), words, host.stderr);
+    if (error instanceof CommanderError && error.exitCode === 0) return 0;
+    return reportError(withHelp(error, words), words.includes('--verbose'), host.stderr);
   }
 }
 
@@ -242,18 +236,15 @@ async function listProtectedFiles(options: CommonOptions, io: Io): Promise<strin
 /** Writes a result in every requested format, and as text unless an output goes to stdout. */
 async function writeResult(result: Result, outputs: readonly NamedOutput[], io: Io): Promise<void> {
   const { isStdout, writeOutput } = await import('./runtime/write-output.js');
+  const { renderJson } = await import('./text/escape.js');
+  const { json, outputs: contents = {} } = result;
   for (const [name, target] of outputs) {
-    const chunks = await contentOf(name, result, io.style);
-    if (chunks !== null) await writeOutput(target, chunks, io);
+    const isJson = name === 'json' && json !== undefined;
+    const chunks = isJson ? [renderJson(json)] : contents[name]?.(io.style);
+    if (chunks !== undefined) await writeOutput(target, chunks, io);
   }
   const text = outputs.some(([, target]) => isStdout(target)) ? undefined : result.text?.(io.style);
   if (text !== undefined && text !== '') await writeOutput('-', [text], io);
-}
-
-async function contentOf(name: string, result: Result, style: Style): Promise<Iterable<string> | null> {
-  if (name !== 'json' || result.json === undefined) return result.outputs?.[name]?.(style) ?? null;
-  const { renderJson } = await import('./text/escape.js');
-  return [renderJson(result.json)];
 }
 
 async function writeErrorDocument(thrown: unknown, outputs: readonly NamedOutput[], io: Io): Promise<void> {
@@ -275,14 +266,9 @@ async function writeErrorDocument(thrown: unknown, outputs: readonly NamedOutput
   }
 }
 
-/**
- * Width of what goes to stdout. A pipe mostly ends on the terminal that shows stderr, as in `| less`, and otherwise on
- * a terminal that `COLUMNS` describes.
- */
-function widthOf({ stdout, stderr, env }: Pick<ProgramHost, 'stdout' | 'stderr' | 'env'>): number {
-  const columns = /^\d{2,5}$/.test(env['COLUMNS'] ?? '') ? Number(env['COLUMNS']) : PLAIN_WIDTH;
-  const fallback = columns >= MIN_WIDTH ? columns : PLAIN_WIDTH;
-  return stdout.columns ?? Math.min(PLAIN_WIDTH, stderr.columns ?? fallback);
+/** A pipe mostly ends on the terminal that shows stderr, as in `| less`. */
+function widthOf({ stdout, stderr }: Pick<ProgramHost, 'stdout' | 'stderr'>): number {
+  return stdout.columns ?? Math.min(PLAIN_WIDTH, stderr.columns ?? PLAIN_WIDTH);
 }
 
 /** Whether neither `--no-color`, NO_COLOR (https://no-color.org) nor the terminal rules out color. */
@@ -292,26 +278,26 @@ function isColored({ color }: CommonOptions, { NO_COLOR = '', TERM }: Io['env'])
 
 async function reportError(
   error: unknown,
-  words: readonly string[],
+  isVerbose: boolean,
   stderr: ProgramHost['stderr'],
 ): Promise<number> {
-  if (error instanceof SvcError && error.code === 'usage' && error.hint === undefined) {
-    const { message, facts } = error;
-    return reportError(
-      new SvcError('usage', message, { hint: helpHint(words), facts, cause: error }),
-      words,
-      stderr,
-    );
-  }
   const isPipe = error instanceof SvcError && error.code === 'output' && error.facts['error'] === 'EPIPE';
   if (!isPipe) {
     const { describeError } = await import('./text/describe-error.js');
     const { wrapLines } = await import('./text/wrap.js');
-    const text = describeError(error, words.includes('--verbose'));
+    const text = describeError(error, isVerbose);
     const { columns } = stderr;
     await write(stderr, columns === undefined ? text : wrapLines(text.trimEnd().split('\n'), columns));
   }
   return exitCodeOf(error);
+}
+
+/** An error as it is shown: one of usage names the help of its command unless it has a hint. */
+function withHelp(error: unknown, words: readonly string[]): unknown {
+  if (error instanceof CommanderError) return usageError(error, words);
+  if (!(error instanceof SvcError) || error.code !== 'usage' || error.hint !== undefined) return error;
+  const { message, facts } = error;
+  return new SvcError('usage', message, { hint: helpHint(words), facts, cause: error });
 }
 
 function usageError(error: CommanderError, words: readonly string[]): SvcError {

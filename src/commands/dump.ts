@@ -1,6 +1,5 @@
 import { PassThrough } from 'node:stream';
 import { Command, Option } from '@commander-js/extra-typings';
-import { DUMP_FORMATS } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { RemapRow } from '../store/remap.js';
 import type { Db } from '../store/sqlite.js';
@@ -13,7 +12,9 @@ export const dumpCommand: DefineCommand = (run) =>
       'Writes every row of the remap in its order, with exact values. Refuses a remap that is missing, stale or incomplete (4), or was changed since it was built (6).',
     )
     .addOption(
-      new Option('--format <format>', 'format of the output').choices(DUMP_FORMATS).default('csv' as const),
+      new Option('--format <format>', 'format of the output')
+        .choices(['csv', 'ndjson', 'parquet'] as const)
+        .default('csv' as const),
     )
     .option('--output <file>', 'write to this file instead of stdout')
     .option('--allow-incomplete', 'use a remap that was built before every list was read')
@@ -21,7 +22,7 @@ export const dumpCommand: DefineCommand = (run) =>
     .action((options, command) => run(command, ['output'], (io) => dump(options, io)));
 
 interface DumpOptions {
-  readonly format: (typeof DUMP_FORMATS)[number];
+  readonly format: 'csv' | 'ndjson' | 'parquet';
   readonly output?: string | undefined;
   readonly allowIncomplete?: true | undefined;
 }

@@ -18,13 +18,13 @@ function readJson(cwd: string, file = JSON_FILE): unknown {
 
 describe('help', () => {
   const cwd = makeFolder();
-  const run = (...args: string[]) => runCli(args, { cwd, env: { COLUMNS: '80' } });
+  const run = (...args: string[]) => runCli(args, { cwd });
 
   it('fits on one screen of 80 x 24', async () => {
-    const { code, stdout } = await run('--help');
+    const { code, stdout } = await runCli(['--help'], { cwd, columns: 80 });
     const lines = stdout.trimEnd().split('\n');
     expect([code, lines.length <= 23, lines.filter((line) => line.length > 80)]).toEqual([0, true, []]);
-    expect(await run()).toEqual({ code: 0, stdout, stderr: '' });
+    expect(await runCli([], { cwd, columns: 80 })).toEqual({ code: 0, stdout, stderr: '' });
   });
 
   it('of each command has its options, and those of every command', async () => {
