@@ -77,7 +77,7 @@ function draftDecision(row: RemapRow, sources: DraftSources): string[] {
   const id = must(v3_svc_id ?? v4_svc_id);
   const stored = findStored(row, side, id, sources.db);
   const name = `${side.toUpperCase()} ${id}${path === '' ? '' : ` (${path})`}`;
-  const facts = describeStored(row, side, id, stored, sources);
+  const facts = describeStored(side, id, stored, sources);
   const head = `#\n# ${[name, `${status}/${reason}`, describeKey(row.platform_id), ...facts].join(' | ')}\n`;
   if (side === 'v3' && stored?.deleted === 1n) {
     return [head, '#   deleted in V3: cannot be decided; a limit accepts it\n'];
@@ -99,7 +99,7 @@ function describeCandidate(row: RemapRow, generation: Generation, id: bigint, so
   const parts = [
     `#   ${generation.toUpperCase()} ${id}`,
     ...(stored === undefined ? [] : [describeKey(stored.platform_id)]),
-    ...describeStored(row, generation, id, stored, sources),
+    ...describeStored(generation, id, stored, sources),
     ...(stored?.deleted === 1n ? ['deleted: cannot be decided'] : []),
     ...(twin === undefined ? [] : [`paired with ${generation === 'v3' ? 'V4' : 'V3'} ${twin}`]),
   ];
@@ -144,7 +144,6 @@ function describeKey(platformId: string | null): string {
 
 /** What a person knows a stored record by; its fields are not stored with `payload: "ids"`. */
 function describeStored(
-  { model }: RemapRow,
   generation: Generation,
   svcId: bigint,
   stored: StoredSide | undefined,

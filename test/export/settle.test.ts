@@ -1,48 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import {
-  addObservation,
-  beginSettling,
-  hasSettled,
-  type Observation,
-  waitSettled,
-} from '../../src/export/settle.js';
+import { waitSettled } from '../../src/export/settle.js';
 import { config } from './config.js';
-import type { createFakeService } from './fake-service.js';
+import type { FakeService } from './fake-service.js';
 import { bench, errorOf, records, V4_LIST, v4Service } from './support.js';
 
-const LIST = '["v4","","a/x","7"]';
-
-function seen(atMs: number, count: number | null, list = LIST): Observation {
-  return { atMs, counts: new Map([[list, count]]) };
-}
-
-describe('a backfill that is watched', () => {
-  it.each<[string, readonly Observation[], boolean]>([
-    ['is not settled at first sight', [seen(0, 5)], false],
-    [
-      'settles once its counts stayed the same for long enough',
-      [seen(0, 5), seen(50, 5), seen(100, 5)],
-      true,
-    ],
-    ['starts again with each change', [seen(0, 5), seen(50, 6), seen(100, 6)], false],
-    ['starts again where a list loses records', [seen(0, 5), seen(99, 4), seen(100, 4)], false],
-    ['starts again where a list appears', [seen(0, null), seen(60, 0), seen(100, 0)], false],
-    [
-      'starts again where a list has another name',
-      [seen(0, 5), seen(60, 5, '["v4","","b/x","7"]'), seen(100, 5)],
-      false,
-    ],
-  ])('%s', (_, [first, ...more], settled) => {
-    if (first === undefined) throw new Error('nothing was seen');
-    expect(hasSettled(more.reduce(addObservation, beginSettling(first)), 100)).toBe(settled);
-  });
-});
+const V4_OTHER = 'v4  accounting/invoices 8';
 
 /** Waits on a clock that only sleeping moves; `onSleep` changes the service. */
-async function wait(
-  service: ReturnType<typeof createFakeService>,
-  onSleep: (nowMs: number) => void = () => {},
-) {
+async function wait(service: FakeService, onSleep: (nowMs: number) => void = () => {}) {
   let nowMs = 0;
   const sleep = async (ms: number) => {
     nowMs += ms;
@@ -73,6 +38,19 @@ describe('waiting for a backfill', () => {
       ['["v4","","accounting/invoices","8"]', null],
     ]);
     expect(nowMs).toBe(1500);
+  });
+
+  it.each<[string, number, (lists: FakeService['lists'], atMs: number) => void]>([
+    ['once its counts stayed the same for long enough', 1000, () => {}],
+    ['later with each change', 1900, (lists, atMs) => atMs <= 900 && lists.set(V4_LIST, records(atMs))],
+    ['later where a list loses records', 1900, (lists, atMs) => atMs === 900 && lists.set(V4_LIST, [])],
+    ['later where a list disappears', 1900, (lists, atMs) => atMs === 900 && lists.delete(V4_LIST)],
+    ['later where a list appears', 1900, (lists, atMs) => atMs === 900 && lists.set(V4_OTHER, [])],
+  ])('ends %s', async (_name, endMs, change) => {
+    const service = v4Service({ [V4_LIST]: records(2) });
+    service.companies.push(8n);
+    const { nowMs } = await wait(service, (atMs) => change(service.lists, atMs));
+    expect(nowMs).toBe(endMs);
   });
 
   it('gives up at its time limit, and where there are no counts', async () => {
