@@ -28,7 +28,7 @@ export function renderJson(value: unknown): string {
   return `${escapeJson(JSON.stringify(value, digitsOfId, 2))}\n`;
 }
 
-export function digitsOfId(_key: string, value: unknown): unknown {
+function digitsOfId(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value;
 }
 
