@@ -111,6 +111,11 @@ describe('run ends with the code of what it met', () => {
       1,
       (text, isV3) => (isV3 ? text.replace('"data":[{', '"data":[null,{"svc_id":1.5},{') : text),
     ],
+    [
+      'malformed line items',
+      1,
+      (text, isV3) => (isV3 ? text.replace('"line_items":[{', '"line_items":[{"svc_id":"1"},{') : text),
+    ],
     ['a count that is too high', 1, (text) => text.replace(/"total_count":\d+/, '"total_count":1000000')],
   ];
   it.each(ALTERED)('%s', async (_, code, alter) => {

@@ -62,6 +62,25 @@ const CHECKS: readonly CheckCase[] = [
     outcome: 'fail',
   },
   {
+    name: 'fails on merged line items',
+    scene: {
+      rows: [
+        ...CLEAN.rows,
+        {
+          path: 'line_items',
+          status: 'matched',
+          ids: [
+            [101, 102],
+            [103, 102],
+          ],
+          merged: true,
+        },
+      ],
+    },
+    exitCode: 1,
+    outcome: 'fail',
+  },
+  {
     name: 'accepts merged rows that a person decided',
     scene: {
       rows: [
