@@ -5,7 +5,6 @@ import { at } from '../text/at.js';
 import { groupBy } from '../text/rows.js';
 import {
   exactInteger,
-  hasFraction,
   isMembers,
   itemTexts,
   type Members,
@@ -49,12 +48,10 @@ export function pageFormat(config: Config, generation: Generation, pair: ModelPa
  */
 export function parsePage(text: string, format: PageFormat, companyId: number | bigint | null): ParsedPage {
   const { generation } = format;
-  const { list, path, next, totalCount } = openEnvelope(parseJson(text), generation);
-  let reader = new RecordReader(format, companyId, list);
-  if (reader.isInexact || hasFraction(text, reader.idMembers)) {
-    const exact = parseJson(quoteIntegers(text, reader.idMembers));
-    reader = new RecordReader(format, companyId, openEnvelope(exact, generation).list);
-  }
+  const names = namesOf(format.fieldPrefix);
+  const exact = isRounded(text, names) ? quoteIntegers(text, [...names.ids, ...KEYS]) : text;
+  const { list, path, next, totalCount } = openEnvelope(parseJson(exact), generation);
+  const reader = new RecordReader(format, names, companyId, list);
   const rejected = reader.rejected.length === 0 ? [] : withRawText(reader.rejected, text, path);
   return { records: reader.records, rejected, next, totalCount };
 }
@@ -138,36 +135,41 @@ type Rejection = Omit<RejectedObject, 'raw'> & { readonly index: number };
 const MAX_REJECTED = 100_000;
 const NO_CHILDREN: readonly PageChild[] = [];
 
+const KEYS = ['platform_id', 'platform_unique_id'];
+
+function namesOf(prefix: string) {
+  const [id, companyId, updatedAt] = [`${prefix}id`, `${prefix}company_id`, `${prefix}updated_at`];
+  const serviceDates = [`${prefix}created_at`, updatedAt];
+  return { id, companyId, ids: [id, companyId], deletedAt: `${prefix}deleted_at`, updatedAt, serviceDates };
+}
+
+type Names = ReturnType<typeof namesOf>;
+
+/** Whether JSON.parse would round an id, or take 5.0 or 5e0 for one, or whether a key is a number. */
+function isRounded(text: string, { ids }: Names): boolean {
+  const [id, key] = [`"(?:${ids.join('|')})"`, `"(?:${KEYS.join('|')})"`];
+  return new RegExp(`${id}\\s*:\\s*-?(?:\\d{16}|\\d+[.eE])|${key}\\s*:\\s*-?\\d`).test(text);
+}
+
 /** Reads the records of a list. */
 class RecordReader {
   readonly records: PageRecord[] = [];
   readonly rejected: Rejection[] = [];
-  readonly idMembers: readonly string[];
-  /** Whether a number was met that JSON.parse may have rounded. */
-  isInexact = false;
-  readonly #id: string;
-  readonly #companyId: string;
-  readonly #deletedAt: string;
-  readonly #updatedAt: string;
+  readonly #names: Names;
   readonly #childFields: readonly string[];
   readonly #dateFields: readonly string[];
-  readonly #serviceDates: readonly string[];
   readonly #facts: readonly string[] | null;
 
   constructor(
-    { fieldPrefix, children, dateFields, keepsFacts }: PageFormat,
+    { children, dateFields, keepsFacts }: PageFormat,
+    names: Names,
     companyId: number | bigint | null,
     list: readonly unknown[],
   ) {
-    this.#id = `${fieldPrefix}id`;
-    this.#companyId = `${fieldPrefix}company_id`;
-    this.#deletedAt = `${fieldPrefix}deleted_at`;
-    this.#updatedAt = `${fieldPrefix}updated_at`;
+    this.#names = names;
     this.#childFields = [...new Set(children)];
     this.#dateFields = dateFields;
-    this.#serviceDates = [`${fieldPrefix}created_at`, this.#updatedAt];
     this.#facts = keepsFacts ? comparedFields(dateFields) : null;
-    this.idMembers = [this.#id, this.#companyId, 'platform_id', 'platform_unique_id'];
     const company = companyId === null ? null : shortest(companyId);
     for (let position = 0; position < list.length; position++) {
       const item = list[position];
@@ -182,25 +184,26 @@ class RecordReader {
     position: number,
     listCompany: number | bigint | null,
   ): PageRecord | RejectReason {
-    const svcId = this.#integer(item[this.#id]);
-    const companyId = this.#integer(item[this.#companyId]);
-    const deleted = readDeletion(item[this.#deletedAt]);
-    if (svcId === null) return missing(item[this.#id], 'svc_id');
-    if (companyId === null) return missing(item[this.#companyId], 'company_id');
+    const names = this.#names;
+    const svcId = exactInteger(item[names.id]);
+    const companyId = exactInteger(item[names.companyId]);
+    const deleted = readDeletion(item[names.deletedAt]);
+    if (svcId === null) return missing(item[names.id], 'svc_id');
+    if (companyId === null) return missing(item[names.companyId], 'company_id');
     if (listCompany !== null && companyId !== listCompany) return 'other_company';
     if (deleted === null) return 'bad_deleted_at';
     const platformMs = latestDate(item, this.#dateFields);
-    const latestMs = platformMs ?? latestDate(item, this.#serviceDates);
-    const platformUniqueId = this.#key(item['platform_unique_id']);
+    const latestMs = platformMs ?? latestDate(item, names.serviceDates);
+    const platformUniqueId = readKey(item['platform_unique_id']);
     // A quoted number is not what the service sent.
     const facts = this.#facts && digestFacts({ ...item, platform_unique_id: platformUniqueId }, this.#facts);
     return {
       svcId,
       companyId,
-      platformId: this.#key(item['platform_id']),
+      platformId: readKey(item['platform_id']),
       platformUniqueId,
       deleted,
-      updatedMs: readDate(item[this.#updatedAt]),
+      updatedMs: readDate(item[names.updatedAt]),
       latestMs,
       latestFrom: platformMs !== null ? 'platform' : latestMs !== null ? 'service' : null,
       createdMs: readDate(item['created_at']) ?? readDate(item['org_created_at']),
@@ -210,6 +213,7 @@ class RecordReader {
   }
 
   #readChildren(record: Members, parent: number | bigint, position: number): readonly PageChild[] {
+    const { id, deletedAt } = this.#names;
     const children: PageChild[] = [];
     for (const path of this.#childFields) {
       const list = record[path];
@@ -217,15 +221,15 @@ class RecordReader {
       for (let index = 0; index < list.length; index++) {
         const item: unknown = list[index];
         // Objects without an id are no children: not all line items have ids.
-        if (!isMembers(item) || item[this.#id] === undefined) continue;
-        const svcId = this.#integer(item[this.#id]);
-        const deleted = readDeletion(item[this.#deletedAt]);
+        if (!isMembers(item) || item[id] === undefined) continue;
+        const svcId = exactInteger(item[id]);
+        const deleted = readDeletion(item[deletedAt]);
         const reject = (reason: RejectReason) => this.#reject(position, reason, parent, path, index);
-        if (svcId === null) reject(missing(item[this.#id], 'svc_id'));
+        if (svcId === null) reject(missing(item[id], 'svc_id'));
         else if (deleted === null) reject('bad_deleted_at');
         else {
-          const platformId = this.#key(item['platform_id']);
-          const platformUniqueId = this.#key(item['platform_unique_id']);
+          const platformId = readKey(item['platform_id']);
+          const platformUniqueId = readKey(item['platform_unique_id']);
           children.push({ path, svcId, platformId, platformUniqueId, deleted });
         }
       }
@@ -248,25 +252,15 @@ class RecordReader {
     }
     this.rejected.push({ position, path, parentSvcId, reason, index });
   }
+}
 
-  #integer(value: unknown): number | bigint | null {
-    if (typeof value === 'number' && !Number.isSafeInteger(value)) this.isInexact = true;
-    return exactInteger(value);
-  }
-
-  /** The join key: a text, or the digits of an integer literal; null for other values. */
-  #key(value: unknown): string | null {
-    if (typeof value === 'number') {
-      // 5.0 and 5e0 are no integer literals, but JSON.parse does not tell them from 5.
-      this.isInexact = true;
-      return null;
-    }
-    if (typeof value !== 'string' || value === '') return null;
-    const literal = quotedNumber(value);
-    if (literal !== null) return /^-?\d+$/.test(literal) ? literal : null;
-    // UTF-8 has no lone surrogates: stored, two such keys could become one.
-    return LONE_SURROGATE.test(value) ? null : value;
-  }
+/** The join key: a text, or the digits of an integer literal; null for other values. */
+function readKey(value: unknown): string | null {
+  if (typeof value !== 'string' || value === '') return null;
+  const literal = quotedNumber(value);
+  if (literal !== null) return /^-?\d+$/.test(literal) ? literal : null;
+  // UTF-8 has no lone surrogates: stored, two such keys could become one.
+  return LONE_SURROGATE.test(value) ? null : value;
 }
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
