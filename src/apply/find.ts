@@ -10,9 +10,9 @@ import { readStates } from './state.js';
 import { tableSql } from './statements.js';
 
 /**
- * Whether a column holds V3 ids. `likely`: nearly every value is a V3 id of one model, and its name or the rarity of such
- * numbers confirms it. `possible`: worth a look. `by_chance`: small numbers that are ids of any model. `v4`: mostly V4 ids.
- * `rewritten`: svc-migrate wrote it.
+ * Whether a column holds V3 ids. `likely`: nearly every value is a V3 id of one model, and its name, the rarity of such
+ * numbers, or many scattered values without an exception confirm it. `possible`: worth a look. `by_chance`: keys and
+ * quantities would match as well. `v4`: mostly V4 ids. `rewritten`: svc-migrate wrote it.
  */
 export type Standing = 'likely' | 'possible' | 'by_chance' | 'v4' | 'rewritten' | 'none';
 
@@ -25,6 +25,8 @@ export interface Proposal {
   readonly model: string | null;
   /** The region that has nearly all ids, where there are several; null if more than one has. */
   readonly region: string | null;
+  /** The column that names the region of each row, if the table has one. */
+  readonly regionColumn: string | null;
   /** Distinct values that were seen, and those that are V3 ids and V4 ids of the model. */
   readonly seen: number;
   readonly v3: number;
@@ -42,6 +44,12 @@ const MIN_LIKELY = 0.9;
 const MIN_POSSIBLE = 0.5;
 /** A column of unrelated numbers can match a model to this degree. */
 const MAX_CHANCE = 0.3;
+/** Fewer distinct values may be quantities. */
+const MIN_SCATTERED = 30;
+/** Numbers that fill more of their range count something up, such as a key. */
+const MAX_FILLED = 0.5;
+/** More ids than this in another region leave the region open. */
+const MAX_ELSEWHERE = 0.1;
 const PROBES = 100;
 
 export async function findIds(db: Database, remap: RemapIds): Promise<FindResult> {
@@ -80,13 +88,14 @@ async function findInTable(
     has(`${name}_v3`) ||
     has(`${name}_v4`) ||
     (/_v[34]$/.test(name) && has(name.slice(0, -3)));
-  const proposals: Proposal[] = [];
+  const samples: Sample[] = [];
   for (const column of facts.columns.filter(({ holds }) => holds !== 'other')) {
-    const place = { table: facts.table, column: column.name };
-    if (isRewritten(column.name)) proposals.push({ ...place, ...NOTHING, standing: 'rewritten' });
-    else proposals.push(...propose(place, await sampleColumn(db, facts, column), remap));
+    const values = isRewritten(column.name) ? [] : await sampleColumn(db, facts, column);
+    samples.push({ column: column.name, values });
   }
-  return proposals;
+  return proposeAll(facts.table, samples, remap).map((proposal) =>
+    isRewritten(proposal.column) ? { ...proposal, standing: 'rewritten' } : proposal,
+  );
 }
 
 const NOTHING = { path: null, standing: 'none', model: null, region: null, seen: 0, v3: 0, v4: 0 } as const;
@@ -100,8 +109,21 @@ async function sampleColumn(db: Database, facts: TableFacts, column: ColumnFacts
   return rows.map(([value]) => String(value));
 }
 
+interface Sample {
+  readonly column: string;
+  readonly values: readonly string[];
+}
+
+function proposeAll(table: string | null, samples: readonly Sample[], remap: RemapIds): Proposal[] {
+  const { regions } = remap;
+  const isRegions = ({ values }: Sample) =>
+    values.length > 0 && values.every((value) => regions.includes(value));
+  const regionColumn = regions.length > 1 ? (samples.find(isRegions)?.column ?? null) : null;
+  return samples.flatMap(({ column, values }) => propose({ table, column, regionColumn }, values, remap));
+}
+
 function propose(
-  place: Pick<Proposal, 'table' | 'column'>,
+  place: Pick<Proposal, 'table' | 'column' | 'regionColumn'>,
   values: readonly string[],
   remap: RemapIds,
 ): Proposal[] {
@@ -119,7 +141,7 @@ function judgeSample(
   name: string,
   values: readonly string[],
   remap: RemapIds,
-): Omit<Proposal, 'table' | 'column' | 'path'> {
+): Omit<Proposal, 'table' | 'column' | 'path' | 'regionColumn'> {
   const ids = values.filter(isIdText).map(BigInt);
   const fits = ids.length === 0 ? [] : remap.models.map((model) => fitOf(model, name, ids, remap));
   const rank = ({ v3, isNamed }: Fit) => v3 * 2 + (isNamed ? 1 : 0);
@@ -147,9 +169,8 @@ function fitOf(model: string, name: string, ids: readonly bigint[], remap: Remap
   let v3 = 0;
   let v4 = 0;
   for (const id of ids) {
-    const { reason } = remap.judge(model, null, id);
-    if (reason === 'unknown/known_as_v4_only') v4 += 1;
-    else if (reason !== 'unknown/not_in_remap') v3 += 1;
+    if (isV3(remap, model, null, id)) v3 += 1;
+    else if (remap.judge(model, null, id).reason === 'unknown/known_as_v4_only') v4 += 1;
   }
   return { model, isNamed: isNamedAfter(name, model), v3, v4 };
 }
@@ -165,17 +186,22 @@ function standingOf(
   if (share < MIN_POSSIBLE) return 'none';
   if (share < MIN_LIKELY) return isNamed ? 'possible' : 'none';
   if (isNamed) return 'likely';
-  return chanceOf(model, ids, remap) <= MAX_CHANCE ? 'likely' : 'by_chance';
+  const isWhole = v3 === seen && seen >= MIN_SCATTERED && seen / Number(spanOf(ids)) <= MAX_FILLED;
+  return isWhole || chanceOf(model, ids, remap) <= MAX_CHANCE ? 'likely' : 'by_chance';
+}
+
+/** Also where regions or companies use the id for different records. */
+function isV3(remap: RemapIds, model: string, region: string | null, id: bigint): boolean {
+  const { reason } = remap.judge(model, region, id);
+  return reason?.startsWith('unknown/') !== true || reason === 'unknown/several_scopes';
 }
 
 function regionOf(model: string, ids: readonly bigint[], remap: RemapIds): string | null {
-  const isIn = (region: string, id: bigint) =>
-    remap.judge(model, region, id).reason?.startsWith('unknown/') !== true;
   const shares = remap.regions.map((region) => ({
     region,
-    share: ids.filter((id) => isIn(region, id)).length / ids.length,
+    share: ids.filter((id) => isV3(remap, model, region, id)).length / ids.length,
   }));
-  const [only, ...others] = shares.filter(({ share }) => share >= MIN_POSSIBLE);
+  const [only, ...others] = shares.filter(({ share }) => share > MAX_ELSEWHERE);
   return shares.length > 1 && others.length === 0 && only !== undefined && only.share >= MIN_LIKELY
     ? only.region
     : null;
@@ -183,14 +209,17 @@ function regionOf(model: string, ids: readonly bigint[], remap: RemapIds): strin
 
 /** The share of V3 ids among all numbers in the range of the values. */
 function chanceOf(model: string, ids: readonly bigint[], remap: RemapIds): number {
-  const low = ids.reduce((a, b) => (b < a ? b : a));
-  const span = ids.reduce((a, b) => (b > a ? b : a)) - low + 1n;
+  const low = leastOf(ids);
+  const span = spanOf(ids);
   const count = span < BigInt(PROBES) ? Number(span) : PROBES;
   const hits = Array.from({ length: count }, (_, at) => low + (span * BigInt(at)) / BigInt(count)).filter(
-    (id) => !remap.judge(model, null, id).reason?.startsWith('unknown/'),
+    (id) => isV3(remap, model, null, id),
   );
   return hits.length / count;
 }
+
+const leastOf = (ids: readonly bigint[]) => ids.reduce((a, b) => (b < a ? b : a));
+const spanOf = (ids: readonly bigint[]) => ids.reduce((a, b) => (b > a ? b : a)) - leastOf(ids) + 1n;
 
 /** `invoice_id` is named after `accounting/invoices`, `lineItemId` after `accounting/invoices#line_items`. */
 export function isNamedAfter(name: string, ref: string): boolean {
@@ -264,15 +293,16 @@ function findInCsv(text: string, remap: RemapIds): Proposal[] {
     delimiter: [',', ';', '\t', '|'],
     fromLine: 2,
   });
-  return head.flatMap((column, at) => {
+  const samples = head.map((column, at) => {
     const values = new Set(rows.map((row) => row[at] ?? '').filter((value) => value !== ''));
-    return propose({ table: null, column }, [...values], remap);
+    return { column, values: [...values] };
   });
+  return proposeAll(null, samples, remap);
 }
 
 function findInLines(lines: readonly string[], remap: RemapIds): Proposal[] {
   const values = lines.map((line) => line.trim()).filter((line) => line !== '');
-  return propose({ table: null, column: '' }, values, remap).flatMap((proposal) =>
+  return propose({ table: null, column: '', regionColumn: null }, values, remap).flatMap((proposal) =>
     proposal.path === null ? [] : [{ ...proposal, column: proposal.path, path: null }],
   );
 }

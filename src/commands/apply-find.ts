@@ -63,7 +63,10 @@ function findResult(places: readonly Place[], regions: readonly string[]): Resul
   const notes = [
     ...places.flatMap(({ unseen }) => unseen.map(({ what, why }) => `Not read: ${what}: ${why}`)),
     ...proposals
-      .filter(({ standing, region }) => standing === 'likely' && region === null && regions.length > 1)
+      .filter(
+        ({ standing, region, regionColumn }) =>
+          standing === 'likely' && region === null && regionColumn === null && regions.length > 1,
+      )
       .map(
         (proposal) =>
           `Name the region of ${labelOf(proposal)}, "region" or "regionColumn": ${regions.join(', ')}.`,
@@ -90,8 +93,9 @@ function targetsOf({ kind, file, urlEnv, columns }: Place): object[] {
   }));
 }
 
-function idOf({ column, path, model, region }: Proposal): object {
-  return { column, ...(path === null ? {} : { path }), model, ...(region === null ? {} : { region }) };
+function idOf({ column, path, model, region, regionColumn }: Proposal): object {
+  const scope = regionColumn !== null ? { regionColumn } : region !== null ? { region } : {};
+  return { column, ...(path === null ? {} : { path }), model, ...scope };
 }
 
 const COLUMNS = [

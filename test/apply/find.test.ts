@@ -83,6 +83,53 @@ describe('apply find', () => {
     }
   });
 
+  // Every number from 1 to 900 is an id of a V3 invoice in at least one region.
+  const DENSE: readonly IdRow[] = [
+    ...Array.from({ length: 900 }, (_, at) => ({ v3: at + 1, v4: 5000 + at, region: 'eu' })),
+    ...Array.from({ length: 600 }, (_, at) => ({ v3: at + 1, v4: 7000 + at, region: 'us' })),
+  ].map((row) => ({ ...row, model: 'accounting/invoices' }));
+
+  it('tells ids from keys and quantities where every small number is an id', async () => {
+    const job = await openJob(DENSE);
+    execute(
+      makeShop(job),
+      `create table o(id integer primary key, region text, code text, qty integer, invoice_no integer, score integer);
+       with recursive n(i) as (select 1 union all select i + 1 from n where i < 200)
+         insert into o select i, iif(i % 2, 'eu', 'us'), i * 7919 % 899 + 1, i % 5 + 1, i % 9 + 1, i * 7919 % 899 + 1 + 900 * (i = 7) from n`,
+    );
+    const { stdout } = await job.run('apply', 'find', 'shop.db', '--json', '-');
+    const { places, apply } = JSON.parse(stdout);
+    expect(
+      places[0].columns.map(({ column, standing }: Record<string, unknown>) => [column, standing]),
+    ).toEqual([
+      ['id', 'by_chance'],
+      ['region', 'none'],
+      ['code', 'likely'],
+      ['qty', 'by_chance'],
+      ['invoice_no', 'likely'],
+      ['score', 'by_chance'],
+    ]);
+    const ofInvoices = { model: 'accounting/invoices', regionColumn: 'region' };
+    expect(apply.targets[0].ids).toEqual([
+      { column: 'code', ...ofInvoices },
+      { column: 'invoice_no', ...ofInvoices },
+    ]);
+    expect((await job.run('apply', 'find', 'shop.db')).stdout).not.toContain('Name the region');
+  });
+
+  it('names no region where another one has some of the ids, too', async () => {
+    const job = await openJob(DENSE);
+    execute(
+      makeShop(job),
+      `create table o(invoice_id integer);
+       with recursive n(i) as (select 1 union all select i + 1 from n where i < 100) insert into o select i * 9 from n where i * 9 > 400`,
+    );
+    const { stdout } = await job.run('apply', 'find', 'shop.db', '--json', '-');
+    expect(JSON.parse(stdout).apply.targets[0].ids).toEqual([
+      { column: 'invoice_id', model: 'accounting/invoices' },
+    ]);
+  });
+
   it('proposes no column or table that it added, whatever became of what it recorded', async () => {
     const job = await openJob(REMAP);
     const file = makeShop(job);
