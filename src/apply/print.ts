@@ -6,7 +6,15 @@ import type { CrosswalkColumn } from './crosswalk.js';
 import type { Database, Value } from './db/database.js';
 import { describeEmptyPaths } from './judge.js';
 import type { RemapIds } from './remap-ids.js';
-import { readStates } from './state.js';
+import {
+  buildStateRow,
+  deleteStateSql,
+  locateState,
+  readStates,
+  STATE_COLUMNS,
+  setStateSql,
+  stateDefinition,
+} from './state.js';
 import {
   addColumn,
   countRows,
@@ -18,7 +26,6 @@ import {
   fillColumn,
   guardRows,
   type Parking,
-  stateDefinition,
   switchBack,
   switchColumn,
   tableSql,
@@ -121,22 +128,14 @@ function renderScript(db: Database, statements: readonly string[]): string {
 /** Both columns are added at once: a script cannot ask whether one is there. The state says so: `switching`. */
 function writeStatements({ db, column, rows }: PrintedColumn, remap: string): string[] {
   const state = stateDefinition(db, column.table);
-  const owner = [
-    column.table.table,
-    column.column.name,
-    'switching',
-    column.crosswalk,
-    remap,
-    JSON.stringify(column.ids),
-  ];
-  const names = state.columns.map(({ name }) => name);
+  const row = buildStateRow(column, 'switching', remap);
   const inserts = [...inBatches(rows, ROWS_PER_INSERT)].map((some) =>
     insertSql(db, crosswalkSql(db, column), crosswalkColumns(column), some),
   );
   return [
     ...db.createTable(state),
     ...db.createTable(crosswalkDefinition(db, column)),
-    insertSql(db, state.table, names, [owner]),
+    insertSql(db, state.table, STATE_COLUMNS, [row]),
     addColumn(db, column, column.v4),
     addColumn(db, column, column.v3),
     BEGIN[db.kind],
@@ -159,23 +158,14 @@ function insertSql(
 
 /** Inserts the column's own row into the state table again, which its primary key refuses, if `condition` holds. */
 function refuseIf(db: Database, column: CrosswalkColumn, condition: string): string {
-  const { table, columns } = stateDefinition(db, column.table);
-  const names = columns.map(({ name }) => db.quote(name)).join(', ');
-  return `insert into ${table}(${names}) select ${names} from ${table} as s where ${isOwner(db, column)} and ${condition}`;
+  const { table, where } = locateState(db, column);
+  const names = STATE_COLUMNS.join(', ');
+  return `insert into ${table}(${names}) select ${names} from ${table} as s where ${where} and ${condition}`;
 }
 
 /** A trigger may write something else than a statement says, without an error. */
 function refuseTriggered(db: Database, column: CrosswalkColumn, rows: string): string[] {
   return column.table.triggers.length === 0 ? [] : [refuseIf(db, column, `exists (${rows})`)];
-}
-
-function isOwner(db: Database, { table, column }: CrosswalkColumn): string {
-  return `table_name = ${db.literal(table.table)} and column_name = ${db.literal(column.name)}`;
-}
-
-function setState(db: Database, column: CrosswalkColumn, state: string): string {
-  const { table } = stateDefinition(db, column.table);
-  return `update ${table} set state = ${db.literal(state)} where ${isOwner(db, column)}`;
 }
 
 function switchStatements({ db, column, parking }: PrintedColumn, isEmptying: boolean): string[] {
@@ -184,7 +174,7 @@ function switchStatements({ db, column, parking }: PrintedColumn, isEmptying: bo
     ...db.lockTable(tableSql(db, column.table)),
     refuseIf(db, column, "state <> 'switching'"),
     refuseIf(db, column, `exists (${guardRows(db, column, isEmptying)})`),
-    setState(db, column, 'switched'),
+    setStateSql(db, column, 'switched'),
     ...(isEmptying ? [emptyUnmapped(db, column)] : []),
     ...switchColumn(db, column, parking),
     ...refuseTriggered(db, column, unswitchedRows(db, column)),
@@ -193,17 +183,16 @@ function switchStatements({ db, column, parking }: PrintedColumn, isEmptying: bo
 }
 
 function undoStatements({ db, column, parking }: PrintedColumn): string[] {
-  const { table } = stateDefinition(db, column.table);
   return [
     BEGIN[db.kind],
     refuseIf(db, column, `state = 'switched' and exists (${unrestorableRows(db, column)})`),
     ...switchBack(db, column, parking),
     ...refuseTriggered(db, column, unrestoredRows(db, column)),
-    setState(db, column, 'undoing'),
+    setStateSql(db, column, 'undoing'),
     'commit',
     dropColumn(db, column, column.v4),
     dropColumn(db, column, column.v3),
     `drop table ${crosswalkSql(db, column)}`,
-    `delete from ${table} where ${isOwner(db, column)}`,
+    deleteStateSql(db, column),
   ];
 }

@@ -422,9 +422,8 @@ export function switchTargets(
     const switched: OfTarget<SwitchedColumn>[] = [];
     for (const table of tables) {
       try {
-        switched.push(
-          ...(await switchTable(table, isEmptying)).map((column) => ({ ...nameOf(table), ...column })),
-        );
+        const columns = await orStoppedAfter(switched.length > 0, () => switchTable(table, isEmptying));
+        switched.push(...columns.map((column) => ({ ...nameOf(table), ...column })));
       } catch (error) {
         if (!(error instanceof RefusedSwitch)) throw error;
         const unmapped = error.unmapped.map(([name, rows]) => ({ name, rows }));

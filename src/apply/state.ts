@@ -1,10 +1,16 @@
 import * as z from 'zod';
 import { idColumnSchema } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
-import { at } from '../text/at.js';
 import { type ColumnIds, type CrosswalkColumn, STATE_TABLE } from './crosswalk.js';
-import type { Database, TableFacts, Value } from './db/database.js';
-import { besideTable, stateDefinition } from './statements.js';
+import {
+  type Database,
+  executeAll,
+  type ListedTable,
+  type TableDefinition,
+  type TableFacts,
+  type Value,
+} from './db/database.js';
+import { besideTable } from './statements.js';
 
 /**
  * What was done to a column, as recorded beside it:
@@ -29,11 +35,10 @@ export interface StoredState {
 const definitionSchema = z.tuple([idColumnSchema], idColumnSchema);
 
 export async function readStates(db: Database): Promise<StoredState[]> {
-  const tables = (await db.listTables()).filter(({ name }) => name === STATE_TABLE);
   const states: StoredState[] = [];
-  for (const { schema } of tables) {
+  for (const { schema } of await listStateTables(db)) {
     const rows = await db.query(
-      `select table_name, column_name, state, crosswalk, remap, definition from ${besideTable(db, { schema }, STATE_TABLE)} order by 1, 2`,
+      `select ${STATE_COLUMNS.join(', ')} from ${besideTable(db, { schema }, STATE_TABLE)} order by 1, 2`,
     );
     states.push(...rows.map((row) => parseState(schema, row, db.place)));
   }
@@ -74,19 +79,46 @@ export function findState(
   return states.find((state) => state.table === table.table && state.column === column);
 }
 
-/** Records the owner of a column. Another process that does the same at the same time fails on the primary key. */
-export async function insertState(db: Database, column: CrosswalkColumn, remap: string): Promise<void> {
-  const { table, columns } = stateDefinition(db, column.table);
-  const row = [
-    column.table.table,
-    column.column.name,
-    'writing',
-    column.crosswalk,
-    remap,
-    JSON.stringify(column.ids),
-  ];
-  const names = columns.map(({ name }) => name);
-  await db.transaction('write', () => db.insert(table, names, [row]));
+export const STATE_COLUMNS = [
+  'table_name',
+  'column_name',
+  'state',
+  'crosswalk',
+  'remap',
+  'definition',
+] as const;
+
+export function stateDefinition(db: Database, table: Pick<TableFacts, 'schema'>): TableDefinition {
+  const names = STATE_COLUMNS.map(
+    (name) => ({ name, type: name === 'definition' ? 'text' : 'name', isNullable: false }) as const,
+  );
+  return { table: besideTable(db, table, STATE_TABLE), columns: names, key: STATE_COLUMNS.slice(0, 2) };
+}
+
+/** A row of the state table. */
+export function buildStateRow(
+  { table, column, crosswalk, ids }: CrosswalkColumn,
+  state: ColumnState,
+  remap: string,
+): string[] {
+  return [table.table, column.name, state, crosswalk, remap, JSON.stringify(ids)];
+}
+
+/**
+ * Records the owner of a column.
+ *
+ * @throws SvcError `locked` if another process did the same first, which the primary key refuses, or dropped the table
+ */
+export async function claimColumn(db: Database, column: CrosswalkColumn, remap: string): Promise<void> {
+  const definition = stateDefinition(db, column.table);
+  const row = buildStateRow(column, 'writing', remap);
+  await db.transaction('write', () => executeAll(db, db.createTable(definition)));
+  try {
+    await db.transaction('write', () => db.insert(definition.table, STATE_COLUMNS, [row]));
+  } catch (error) {
+    const isOwned = findState(await readStates(db), column.table, column.column.name) !== undefined;
+    throw isOwned || !(await hasStateTable(db, column.table)) ? busyColumn(column, error) : error;
+  }
 }
 
 /**
@@ -101,15 +133,27 @@ export async function changeState(
   to: ColumnState,
   remap: string | null = null,
 ): Promise<void> {
-  const set = remap === null ? '' : `, remap = ${db.literal(remap)}`;
-  const { where, table } = rowOf(db, column);
   const allowed = from.map((state) => db.literal(state)).join(', ');
-  await db.execute(
-    `update ${table} set state = ${db.literal(to)}${set} where ${where} and state in (${allowed})`,
-  );
-  const [row] = await db.query(`select state from ${table} where ${where}`);
-  if (row !== undefined && at(row, 0) === to) return;
-  throw busyColumn(column);
+  const moved = await db.execute(`${setStateSql(db, column, to, remap)} and state in (${allowed})`);
+  if (moved === 0) throw busyColumn(column);
+}
+
+/**
+ * Runs work on a column that leaves its state as it was where it fails.
+ *
+ * @throws SvcError `locked` instead of its error if another process changed the state meanwhile
+ */
+export async function orMoved<T>(
+  db: Database,
+  column: CrosswalkColumn & { readonly state: StoredState | null },
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const now = findState(await readStates(db), column.table, column.column.name);
+    throw now?.state === column.state?.state ? error : busyColumn(column, error);
+  }
 }
 
 const WRITABLE: readonly ColumnState[] = ['writing', 'written', 'switching'];
@@ -122,38 +166,77 @@ const WRITABLE: readonly ColumnState[] = ['writing', 'written', 'switching'];
 export async function lockForWrite(db: Database, column: CrosswalkColumn): Promise<ColumnState> {
   const stored = (await readStates(db)).find(({ crosswalk }) => crosswalk === column.crosswalk);
   if (stored === undefined || !WRITABLE.includes(stored.state)) throw busyColumn(column);
-  await changeState(db, column, WRITABLE, stored.state);
+  await changeState(db, column, [stored.state], stored.state);
   return stored.state;
 }
 
-function busyColumn({ table, column }: CrosswalkColumn): SvcError {
+function busyColumn({ table, column }: CrosswalkColumn, cause?: unknown): SvcError {
   return new SvcError('locked', `Another process is working on ${table.table}.${column.name}.`, {
     hint: 'Wait until it has ended, then run the same command again.',
+    cause,
   });
 }
 
+export function setStateSql(
+  db: Database,
+  column: CrosswalkColumn,
+  state: ColumnState,
+  remap: string | null = null,
+): string {
+  const { where, table } = locateState(db, column);
+  const set = remap === null ? '' : `, remap = ${db.literal(remap)}`;
+  return `update ${table} set state = ${db.literal(state)}${set} where ${where}`;
+}
+
 export function deleteStateSql(db: Database, column: CrosswalkColumn): string {
-  const { where, table } = rowOf(db, column);
+  const { where, table } = locateState(db, column);
   return `delete from ${table} where ${where}`;
 }
 
 export async function deleteState(db: Database, column: CrosswalkColumn): Promise<void> {
-  await db.transaction('write', () => db.execute(deleteStateSql(db, column)));
+  const remove = () => db.execute(deleteStateSql(db, column));
+  await orDropped(db, column.table, () => db.transaction('write', remove));
 }
 
 export async function dropEmptyStates(db: Database): Promise<void> {
-  for (const { schema } of (await db.listTables()).filter(({ name }) => name === STATE_TABLE)) {
-    const table = besideTable(db, { schema }, STATE_TABLE);
-    await db.transaction('write', async () => {
+  for (const place of await listStateTables(db)) {
+    const table = besideTable(db, place, STATE_TABLE);
+    const drop = async () => {
       // Another process may record a column until the table is locked.
-      for (const statement of db.lockTable(table)) await db.execute(statement);
+      await executeAll(db, db.lockTable(table));
       const rows = await db.query(`select 1 from ${table} limit 1`);
       if (rows.length === 0) await db.execute(`drop table ${table}`);
-    });
+    };
+    await orDropped(db, place, () => db.transaction('write', drop));
   }
 }
 
-function rowOf(db: Database, column: CrosswalkColumn): { readonly table: string; readonly where: string } {
+/** Ignores an error after another process dropped the table of states. */
+async function orDropped(
+  db: Database,
+  place: Pick<TableFacts, 'schema'>,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (await hasStateTable(db, place)) throw error;
+  }
+}
+
+async function listStateTables(db: Database): Promise<ListedTable[]> {
+  return (await db.listTables()).filter(({ name }) => name === STATE_TABLE);
+}
+
+async function hasStateTable(db: Database, place: Pick<TableFacts, 'schema'>): Promise<boolean> {
+  return (await listStateTables(db)).some(({ schema }) => schema === place.schema);
+}
+
+/** The row of a column in the state table. */
+export function locateState(
+  db: Database,
+  column: CrosswalkColumn,
+): { readonly table: string; readonly where: string } {
   const { table } = stateDefinition(db, column.table);
   const where = `table_name = ${db.literal(column.table.table)} and column_name = ${db.literal(column.column.name)}`;
   return { table, where };

@@ -1,5 +1,4 @@
 import type { CrosswalkColumn } from './crosswalk.js';
-import { STATE_TABLE } from './crosswalk.js';
 import type { ColumnFacts, Database, TableDefinition, TableFacts } from './db/database.js';
 
 /**
@@ -25,22 +24,6 @@ export function tableSql(db: Database, table: TableFacts): string {
 
 export function crosswalkSql(db: Database, { table, crosswalk }: CrosswalkColumn): string {
   return besideTable(db, table, crosswalk);
-}
-
-export function stateDefinition(db: Database, table: Pick<TableFacts, 'schema'>): TableDefinition {
-  const column = (name: string, type: 'name' | 'text') => ({ name, type, isNullable: false });
-  return {
-    table: besideTable(db, table, STATE_TABLE),
-    columns: [
-      column('table_name', 'name'),
-      column('column_name', 'name'),
-      column('state', 'name'),
-      column('crosswalk', 'name'),
-      column('remap', 'name'),
-      column('definition', 'text'),
-    ],
-    key: ['table_name', 'column_name'],
-  };
 }
 
 export function crosswalkDefinition(db: Database, column: CrosswalkColumn): TableDefinition {

@@ -2,8 +2,8 @@ import { SvcError } from '../errors.js';
 import { must } from '../text/at.js';
 import { countOf } from '../text/numbers.js';
 import type { CrosswalkColumn } from './crosswalk.js';
-import type { Database, Obstacle } from './db/database.js';
-import { changeState, deleteState } from './state.js';
+import { type Database, executeAll, type Obstacle } from './db/database.js';
+import { changeState, deleteState, orMoved } from './state.js';
 import {
   addColumn,
   countOtherRows,
@@ -33,7 +33,7 @@ import {
   type TableColumn,
 } from './tables.js';
 import { isUnmapped } from './verdict.js';
-import { executeAll, isSwitched } from './write-columns.js';
+import { isSwitched } from './write-columns.js';
 
 export interface SwitchedColumn {
   readonly column: string;
@@ -238,9 +238,10 @@ const MOST_NAMED = 10;
 
 /** Takes a switch back, then drops everything that was added. Ends with nothing of ours at the target. */
 export async function undoTable(table: ApplyTable): Promise<UndoneColumn[]> {
+  const { db } = table;
   const recorded = table.columns.filter(({ state }) => state !== null);
   const now = await refreshIfThere(table);
-  for (const column of recorded) await assertUndoable(now, column);
+  for (const column of recorded) await orMoved(db, column, () => assertUndoable(now, column));
   const undone: UndoneColumn[] = [];
   for (const column of recorded) undone.push(await undoColumn(table, column));
   return undone;
@@ -255,16 +256,18 @@ async function undoColumn(table: ApplyTable, column: TableColumn): Promise<Undon
   const { db } = table;
   const now = await refreshIfThere(table);
   const tableGone = isTableGone(now.facts);
-  if (isSwitched(column) && !tableGone && !hasColumn(now, column.v4)) {
-    await db.transaction('write', async () => {
-      await changeState(db, column, ['switched'], 'switched');
-      await db.execute(addColumn(db, column, column.v4));
-    });
-  }
-  const back = await db.transaction('write', () => takeSwitchBack(table, column));
+  const back = await orMoved(db, column, async () => {
+    if (isSwitched(column) && !tableGone && !hasColumn(now, column.v4)) {
+      await db.transaction('write', async () => {
+        await changeState(db, column, ['switched'], 'switched');
+        await db.execute(addColumn(db, column, column.v4));
+      });
+    }
+    return db.transaction('write', () => takeSwitchBack(table, column));
+  });
   const emptied: { column: string; why: string }[] = [];
   for (const name of addedColumns(await refreshIfThere(table), column)) {
-    const why = await dropOrEmpty(db, column, name);
+    const why = await dropOrEmpty(table, column, name);
     if (why !== null) emptied.push({ column: name, why });
   }
   await db.transaction('write', () => db.execute(`drop table if exists ${crosswalkSql(db, column)}`));
@@ -352,11 +355,14 @@ export async function nameFirst(
 }
 
 /** Returns why a column could only be emptied; null if it is dropped. */
-async function dropOrEmpty(db: Database, column: TableColumn, name: string): Promise<string | null> {
+async function dropOrEmpty(table: ApplyTable, column: TableColumn, name: string): Promise<string | null> {
+  const { db } = table;
   try {
     await db.transaction('write', () => db.execute(dropColumn(db, column, name)));
     return null;
   } catch (error) {
+    // Another undo may have dropped it first.
+    if (!hasColumn(await refreshIfThere(table), name)) return null;
     if (!(error instanceof SvcError) || error.code !== 'bad_input') throw error;
     await db.transaction('write', () => db.execute(emptyColumn(db, column, name)));
     return error.message;

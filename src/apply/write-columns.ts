@@ -1,11 +1,10 @@
 import type { OnProgress } from '../domain.js';
-import { SvcError } from '../errors.js';
 import { at, must } from '../text/at.js';
 import type { CrosswalkColumn } from './crosswalk.js';
-import type { Database, Obstacle, Value } from './db/database.js';
+import { type Database, executeAll, type Obstacle, type Value } from './db/database.js';
 import { buildJudge, describeEmptyPaths, type Judge } from './judge.js';
 import type { RemapIds } from './remap-ids.js';
-import { changeState, findState, insertState, lockForWrite, readStates } from './state.js';
+import { changeState, claimColumn, lockForWrite } from './state.js';
 import {
   addColumn,
   crosswalkColumns,
@@ -14,7 +13,6 @@ import {
   fillColumn,
   scopeNames,
   selectValues,
-  stateDefinition,
 } from './statements.js';
 import { type ApplyTable, hasColumn, refresh, type TableColumn } from './tables.js';
 import type { Verdict } from './verdict.js';
@@ -114,7 +112,7 @@ export async function loadTable(
   const loaded: LoadedColumn[] = [];
   for (const column of table.columns.filter((each) => !isSwitched(each))) {
     if (column.state === null) {
-      await claim(table, column, remap.sha256);
+      await claimColumn(db, column, remap.sha256);
       onClaim(column);
     }
     await db.transaction('write', async () => {
@@ -126,21 +124,6 @@ export async function loadTable(
     loaded.push({ column: column.column.name, counts: tally.list(), notes });
   }
   return loaded;
-}
-
-async function claim(table: ApplyTable, column: TableColumn, remap: string): Promise<void> {
-  const { db } = table;
-  await db.transaction('write', () => executeAll(db, db.createTable(stateDefinition(db, table.facts))));
-  try {
-    await insertState(db, column, remap);
-  } catch (error) {
-    const state = findState(await readStates(db), table.facts, column.column.name);
-    if (state === undefined) throw error;
-    throw new SvcError('locked', `Another process is writing ${table.facts.table}.${column.column.name}.`, {
-      hint: 'Wait until it has ended, then run the same command again.',
-      cause: error,
-    });
-  }
 }
 
 /** Replaces the rows of the crosswalk: the data, the remap or the definition may have changed since the last write. */
@@ -198,11 +181,4 @@ export async function fillTable(
     written.push({ ...counts, newColumn: column.v4, changed });
   }
   return written;
-}
-
-/** Runs statements in order; returns the number of rows that they changed. */
-export async function executeAll(db: Database, statements: readonly string[]): Promise<number> {
-  let changed = 0;
-  for (const statement of statements) changed += await db.execute(statement);
-  return changed;
 }

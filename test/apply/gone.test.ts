@@ -7,47 +7,16 @@ import {
   undoTargets,
   writeTargets,
 } from '../../src/apply/run-apply.js';
-import type { IdColumn, TableTarget } from '../../src/config/apply-targets.js';
+import type { IdColumn } from '../../src/config/apply-targets.js';
 import { SvcError } from '../../src/errors.js';
 import { campaignSize } from '../support/campaign.js';
-import { CONNECTION, CYCLE, fakeRemap, id, makeFile, type Shop, sqliteShop } from './support/scene.js';
-import { PRODUCTS } from './support/server-programs.js';
-import { serverShop, type TestServer, testServer } from './support/servers.js';
+import { listPlaces, openPlace } from './support/places.js';
+import { CONNECTION, CYCLE, fakeRemap, id } from './support/scene.js';
+import { type TestServer, testServer } from './support/servers.js';
 
 const SQL = 'create table o(id int primary key, item int); insert into o values (1, 20), (2, 30), (3, 40)';
 const remap = fakeRemap(CYCLE);
-
-interface Place {
-  readonly shop: Shop;
-  readonly target: (table: string, ids: readonly IdColumn[]) => TableTarget;
-  readonly env: Readonly<Record<string, string>>;
-}
-
-const PLACES = [
-  { name: 'SQLite', server: null, isThere: true },
-  ...PRODUCTS.map((name) => {
-    const server = campaignSize({ small: null, full: testServer(name) });
-    return { name, server, isThere: server !== null };
-  }),
-];
-
-async function openPlace(server: TestServer | null): Promise<Place> {
-  if (server === null) {
-    const file = makeFile('');
-    const target: Place['target'] = (table, ids) => ({
-      name: 'o',
-      kind: 'sqlite',
-      file,
-      table,
-      ids: [...ids],
-    });
-    return { shop: sqliteShop(file), target, env: {} };
-  }
-  const url = await server.createDatabase();
-  const rest = { name: 'o', kind: server.kind, urlEnv: 'SHOP', tls: 'verified' } as const;
-  const target: Place['target'] = (table, ids) => ({ ...rest, table, ids: [...ids] });
-  return { shop: serverShop(server, url), target, env: { SHOP: url } };
-}
+const PLACES = listPlaces((name) => campaignSize({ small: null, full: testServer(name) }));
 
 async function openGone(server: TestServer | null, used: RemapIds = remap) {
   const { shop, target, env } = await openPlace(server);

@@ -115,6 +115,16 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** Runs statements in order; returns the number of rows that they changed. */
+export async function executeAll(
+  db: Pick<Database, 'execute'>,
+  statements: readonly string[],
+): Promise<number> {
+  let changed = 0;
+  for (const statement of statements) changed += await db.execute(statement);
+  return changed;
+}
+
 export interface Connection {
   readonly signal: AbortSignal;
   readonly runUninterruptible: RunUninterruptible;

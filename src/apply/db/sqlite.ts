@@ -20,6 +20,8 @@ import {
 const BUSY_MS = 100;
 const BATCH_ROWS = 1000;
 const ROWS_PER_INSERT = 100;
+/** Crosswalks are searched in no order: with SQLite's 2 MiB a join of 300,000 rows takes twice the time. */
+const CACHE_KIB = 64 * 1024;
 
 /**
  * Opens a SQLite file of the user.
@@ -138,6 +140,7 @@ function connect(file: string, mode: 'read' | 'write'): Db {
   }
   if (mode === 'write') db.pragma('synchronous = full');
   db.pragma('temp_store = file');
+  db.pragma(`cache_size = -${CACHE_KIB}`);
   // Values are inserted while others are read.
   db.unsafeMode(true);
   return db;

@@ -1,0 +1,136 @@
+import { describe, expect, it } from 'vitest';
+import { checkTargets, switchTargets, undoTargets, writeTargets } from '../../src/apply/run-apply.js';
+import { dropEmptyStates } from '../../src/apply/state.js';
+import { campaignSize } from '../support/campaign.js';
+import { listPlaces, openPlace } from './support/places.js';
+import { CONNECTION, CYCLE, commandsOn, fakeRemap, id } from './support/scene.js';
+import { type TestServer, testServer } from './support/servers.js';
+
+const remap = fakeRemap(CYCLE);
+const PLACES = listPlaces((name) => campaignSize({ small: null, full: testServer(name) }));
+const ONE = 'create table o(id int primary key, item int); insert into o values (1, 20), (2, 30)';
+
+async function openTables(server: TestServer | null, sql: string, columns: Readonly<Record<string, string>>) {
+  const { shop, target, env } = await openPlace(server);
+  await shop.run(sql);
+  const context = { connection: { ...CONNECTION, lockTimeoutMs: 5000 }, env, onProgress: () => {} };
+  const targets = Object.entries(columns).map(([table, column]) => target(table, [id({ column })]));
+  const selections = targets.map((only) => ({ kind: 'target', target: only }) as const);
+  return {
+    shop,
+    write: () => writeTargets(targets, remap, { isPartial: false }, context),
+    check: () => checkTargets(selections, remap, context),
+    switch: () => switchTargets(selections, { isEmptying: false }, context),
+    undo: () => undoTargets(selections, context),
+    read: async (column: string, table: string) =>
+      (await shop.run(`select ${column} from ${table} order by id`)).flat(),
+  };
+}
+
+describe.each(PLACES)('$name: several tables', ({ server, isThere }) => {
+  const test = it.skipIf(!isThere);
+
+  const LINKED = `create table parent(item int primary key);
+    create table child(id int primary key, item int, constraint fk foreign key (item) references parent(item));
+    insert into parent values (20), (50); insert into child values (1, 20), (2, 20), (3, 50)`;
+
+  test('refuses a switch that a foreign key between two of them forbids, and leaves both as they were', async () => {
+    const { shop, ...tables } = await openTables(server, LINKED, { parent: 'item', child: 'item' });
+    const before = await shop.dump();
+    await tables.write();
+    await expect(tables.switch()).rejects.toMatchObject({
+      code: 'bad_input',
+      hint: expect.stringMatching(/constraint/),
+    });
+    expect(await shop.run('select item from parent order by item')).toEqual([['20'], ['50']]);
+    expect(await tables.read('item', 'child')).toEqual(['20', '20', '50']);
+    await tables.undo();
+    expect(await shop.dump()).toBe(before);
+  });
+
+  // SQLite cannot drop a key.
+  it.skipIf(!isThere || server === null)(
+    'switches them once the foreign key is dropped, and it holds again after',
+    async () => {
+      const { shop, ...tables } = await openTables(server, LINKED, { parent: 'item', child: 'item' });
+      await tables.write();
+      await shop.run(`alter table child drop ${server?.kind === 'mysql' ? 'foreign key' : 'constraint'} fk`);
+      await tables.switch();
+      await shop.run('alter table child add constraint fk foreign key (item) references parent(item)');
+      expect(await tables.read('item', 'child')).toEqual(['30', '30', '51']);
+    },
+  );
+
+  test('ends with apply_stopped where the second table refuses the switch', async () => {
+    const sql = `${ONE}; create table p(id int primary key, item int check (item < 35)); insert into p values (1, 30)`;
+    const { shop, ...tables } = await openTables(server, sql, { o: 'item', p: 'item' });
+    const before = await shop.dump();
+    await tables.write();
+    await expect(tables.switch()).rejects.toMatchObject({ code: 'apply_stopped', exitCode: 7 });
+    expect(await tables.read('item', 'o')).toEqual(['30', '40']);
+    expect(await tables.read('item', 'p')).toEqual(['30']);
+    await tables.undo();
+    expect(await shop.dump()).toBe(before);
+  });
+});
+
+describe.each(PLACES)('$name: several processes', ({ server, isThere }) => {
+  const test = it.skipIf(!isThere);
+
+  async function openShop() {
+    const { shop } = await openPlace(server);
+    await shop.run(ONE);
+    return { shop, before: await shop.dump(), run: commandsOn(shop.open) };
+  }
+
+  test('an undo ends well where another one dropped the table of states first', async () => {
+    const { shop, run, before } = await openShop();
+    await run.write();
+    await shop.run('delete from svc_migrate_state');
+    const db = await shop.open();
+    const racing = {
+      ...db,
+      transaction: async <T>(mode: 'read' | 'write', work: () => Promise<T>) => {
+        await shop.run('drop table svc_migrate_state');
+        return db.transaction(mode, work);
+      },
+    };
+    await dropEmptyStates(racing);
+    await db.close();
+    expect(await shop.dump()).not.toContain('svc_migrate_state');
+    expect(before).not.toContain('svc_migrate_state');
+  });
+
+  test('a first write says locked where an undo drops the table of states before it is recorded', async () => {
+    const { shop, run, before } = await openShop();
+    let begun = 0;
+    const racing = commandsOn(shop.open, {
+      wrap: (db) => ({
+        ...db,
+        transaction: async (mode, work) => {
+          begun += 1;
+          if (begun === 2) await shop.run('drop table svc_migrate_state');
+          return db.transaction(mode, work);
+        },
+      }),
+    });
+    await expect(racing.write()).rejects.toMatchObject({ code: 'locked' });
+    await run.undo();
+    expect(await shop.dump()).toBe(before);
+  });
+
+  test('of two undos at once none reports rows that the other took back', async () => {
+    const { shop, run, before } = await openShop();
+    for (let round = 0; round < 6; round += 1) {
+      await run.write();
+      await run.switch();
+      const results = await Promise.allSettled([run.undo(), run.undo()]);
+      const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+      expect(failures.filter(({ code }) => code !== 'locked')).toEqual([]);
+      const undone = results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+      expect(undone.filter(({ changedSinceCount }) => changedSinceCount > 0)).toEqual([]);
+      await run.undo();
+      expect(await shop.dump()).toBe(before);
+    }
+  });
+});
