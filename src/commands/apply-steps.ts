@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline/promises';
+import { createInterface } from 'node:readline';
 import { LOCK_TIMEOUT_MS } from '../apply/db/database.js';
 import { isRight } from '../apply/plan-and-check.js';
 import { openRemapIds, type RemapIds } from '../apply/remap-ids.js';
@@ -91,12 +91,11 @@ function commandOf(action: string, { words, table, ids = [] }: StepOptions, ...f
 async function confirm(question: string, io: Io): Promise<boolean> {
   const { stdin, stderr, signal } = io;
   assertTerminal(io);
-  const terminal = createInterface({ input: stdin, output: stderr });
-  try {
-    return /^y(?:es)?$/i.test((await terminal.question(`${question} [y/N] `, { signal })).trim());
-  } finally {
-    terminal.close();
-  }
+  stderr.write(`${question} [y/N] `);
+  for await (const line of createInterface({ input: stdin, signal })) return /^y(?:es)?$/i.test(line.trim());
+  // Ctrl-C, or Ctrl-D.
+  signal.throwIfAborted();
+  return false;
 }
 
 function assertTerminal({ stdin, stderr }: Io): void {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { digestRemap } from '../../src/store/integrity.js';
 import { Sqlite } from '../../src/store/sqlite.js';
+import { runCli } from '../support/run-cli.js';
 import { ITEMS, openJob, saveRemap } from './support/job.js';
 import { dumpOf, execute, rowsOf } from './support/scene.js';
 
@@ -32,6 +33,38 @@ async function openShop(sql = SHOP, config: object = TARGETS) {
   };
   return { ...job, shop: job.file('shop.db'), items, json };
 }
+
+describe('apply on a terminal', () => {
+  it('asks before each step that changes data, and changes nothing unless the answer is yes', async () => {
+    const { cwd, shop, items } = await openShop();
+    const answer = (step: string, input: string) =>
+      runCli(['apply', step, '--quiet'], { cwd, input, columns: 80 });
+    for (const [step, before, after] of [
+      ['write', [1, 2, 3], [1, 2, 3]],
+      ['switch', [1, 2, 3], [38, 45, 52]],
+      ['undo', [38, 45, 52], [1, 2, 3]],
+    ] as const) {
+      const untouched = dumpOf(shop);
+      for (const no of ['\n', 'n\n', 'yess\n', '']) {
+        const { code, stdout, stderr } = await answer(step, no);
+        expect([code, stderr]).toEqual([0, expect.stringContaining('[y/N]')]);
+        expect(stdout).toMatch(/^Nothing was /);
+        expect(dumpOf(shop)).toBe(untouched);
+      }
+      expect(items()).toEqual(before);
+      expect((await answer(step, 'y\n')).code).toBe(0);
+      expect(items()).toEqual(after);
+    }
+  });
+
+  it('refuses them without a terminal and without --yes', async () => {
+    const { run, shop } = await openShop();
+    const before = dumpOf(shop);
+    for (const step of ['write', 'switch', 'undo'])
+      expect(await run('apply', step)).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') });
+    expect(dumpOf(shop)).toBe(before);
+  });
+});
 
 describe('apply', () => {
   it('goes from plan to undo', async () => {

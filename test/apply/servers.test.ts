@@ -254,6 +254,18 @@ describe.each(PRODUCTS)('%s', (product) => {
     { kind: 'mysql' },
   );
 
+  on('verifies the certificate of the server, off loopback always', async () => {
+    const found = must(server, 'server');
+    const url = await found.createDatabase();
+    const asked = `${url}?${found.kind === 'postgres' ? 'sslmode=require' : 'ssl-mode=REQUIRED'}`;
+    // A loopback address that does not look like one.
+    const remote = url.replace('127.0.0.1', '[::ffff:127.0.0.1]');
+    for (const refused of [asked, remote])
+      await expect(openServer(found, refused)).rejects.toMatchObject({ code: 'config', exitCode: 2 });
+    for (const taken of [url, asked, remote])
+      await (await openServer(found, taken, { tls: 'unverified' })).close();
+  });
+
   on('refuses parameters of the address that it does not honour', async () => {
     const found = must(server, 'server');
     const url = await found.createDatabase();

@@ -16,7 +16,7 @@ export interface RunOptions {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
-  /** Columns of the terminal on stderr; without it, stderr is no terminal. */
+  /** Columns of the terminal that stdin and stderr are; without it, they are none. */
   readonly columns?: number;
   readonly signal?: AbortSignal;
 }
@@ -52,7 +52,8 @@ export async function runAnywhere(args: readonly string[], options: Omit<RunOpti
     stderr,
     env: { PATH: process.env['PATH'], ...options.env },
     signal: options.signal ?? new AbortController().signal,
-    openInput: () => Readable.from([options.input ?? '']),
+    openInput: () =>
+      Object.assign(Readable.from([options.input ?? '']), { isTTY: options.columns !== undefined }),
     runUninterruptible: async (work) => work(),
   };
   const code = await runProgram(args, host);
