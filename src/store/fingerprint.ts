@@ -2,7 +2,6 @@ import type { Config } from '../config/config.js';
 import { GENERATIONS, type Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { comparableAddress } from '../text/addresses.js';
-import { compare } from '../text/rows.js';
 import type { Db } from './sqlite.js';
 import { COMPANY_LIST } from './streams.js';
 
@@ -34,8 +33,8 @@ function buildFingerprint(
   };
 }
 
-function listOf<T extends string | bigint>(values: readonly T[]): string {
-  return values.length === 0 ? '(none)' : [...values].sort(compare).join(' ');
+function listOf(values: readonly (string | bigint)[]): string {
+  return values.length === 0 ? '(none)' : values.map(String).sort().join(' ');
 }
 
 /**
