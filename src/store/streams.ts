@@ -117,24 +117,18 @@ function parse({ id, companyId, ...stored }: StoredStream): StreamRow {
   return { ...stored, id: BigInt(id), companyId: companyId === null ? null : BigInt(companyId) };
 }
 
-const EXPORT_SEQ = 'export_seq';
-
 /** A number that grows whenever stored records or the state of a list change; while it is the same, so is the export. */
 export function readExportSeq(db: Db): bigint {
-  return (
-    db
-      .prepare<[string], bigint>('select cast(value as integer) from meta where name = ?')
-      .pluck()
-      .get(EXPORT_SEQ) ?? 0n
-  );
+  const sql = "select value from meta where name = 'export_seq'";
+  return BigInt(db.prepare<[], string>(sql).pluck().get() ?? '0');
 }
 
 /** Makes the function that increments that number. Call it in the transaction that changes records or the state of a list. */
 export function prepareBumpExportSeq(db: Db): () => void {
-  const bump = db.prepare<[string]>(`
-    insert into meta(name, value) values (?, '1')
+  const bump = db.prepare(`
+    insert into meta(name, value) values ('export_seq', '1')
     on conflict (name) do update set value = cast(cast(value as integer) + 1 as text)`);
   return () => {
-    bump.run(EXPORT_SEQ);
+    bump.run();
   };
 }
