@@ -21,7 +21,6 @@ export function listOtherwiseDerived(db: Db, config: Config): bigint[] {
   return db.prepare<[string], bigint>(sql).pluck().all(derivations(config));
 }
 
-/** Whether some records of a list cannot be derived again, because their pages were not stored. */
 export function lacksPages(db: Db, listId: bigint): boolean {
   return db.prepare('select 1 from record where stream_id = ? and page_id is null').get(listId) !== undefined;
 }
@@ -61,7 +60,6 @@ function listChildFields({ models }: Config): string[] {
 interface StoredPage {
   readonly id: bigint;
   readonly streamId: bigint;
-  /** `identity`, `gzip` or `br` */
   readonly encoding: string;
   readonly body: Buffer;
 }
@@ -77,10 +75,7 @@ export function* iteratePages(db: Db): Generator<StoredPage> {
   }
 }
 
-/**
- * Makes the function that replaces the dates and children of a page's records, for another configuration of them. Records
- * that a later page replaced are left alone.
- */
+/** Makes the function that replaces the dates and children of a page's records, unless a later page holds them. */
 export function prepareDeriveAgain(
   db: Db,
 ): (streamId: bigint, pageId: bigint, records: readonly PageRecord[]) => void {

@@ -57,7 +57,7 @@ export function assertSameExport(db: Db, config: Config, replaced: Generation | 
   });
 }
 
-/** Saves the settings of an export; true if the last export had others. */
+/** True if the last export had other settings. */
 export function saveFingerprint(db: Db, config: Config, generation: Generation): boolean {
   const isOther = listDifferences(db, config, generation).length > 0;
   db.prepare('insert or replace into meta(name, value) values (?, ?)').run(

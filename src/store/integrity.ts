@@ -10,18 +10,13 @@ export function isBug(error: unknown): boolean {
   return error instanceof SvcError ? error.code === 'internal' : !(error instanceof Sqlite.SqliteError);
 }
 
-/**
- * Checks the whole file, its indexes too, and that children have known paths.
- *
- * @throws SvcError `corrupt_database`
- */
+/** Checks the whole file, its indexes too. @throws SvcError `corrupt_database` */
 export function assertUndamaged(db: Db): void {
   checkFile(db, 'integrity_check(1)');
   const lost = db.prepare('select 1 from child where path not in (select id from child_path) limit 1').get();
   if (lost !== undefined) throw damaged('a child has an unknown path');
 }
 
-/** @throws SvcError `corrupt_database` */
 export function checkFile(db: Db, check: 'quick_check(1)' | 'integrity_check(1)'): void {
   const result = db.pragma(check, { simple: true });
   if (result !== 'ok') throw damaged(String(result));
@@ -31,11 +26,7 @@ function damaged(what: string): SvcError {
   return new SvcError('corrupt_database', `The database is damaged: ${what}.`, { hint: DAMAGED });
 }
 
-/**
- * Compares the remap with the digest that was stored with it.
- *
- * @throws SvcError `corrupt_database` if the remap was changed
- */
+/** @throws SvcError `corrupt_database` if the remap is not the one whose digest was stored with it */
 export function verifyRemap(db: Db): void {
   const sha256 = db.prepare<[], string>('select sha256 from remap_run').pluck().get();
   if (sha256 === undefined || digestRemap(db) === sha256) return;

@@ -2,7 +2,6 @@ import type { Generation } from '../domain.js';
 import type { Status } from '../reasons.js';
 import type { Db } from './sqlite.js';
 
-/** Narrows down which record an id refers to; null: any. */
 export interface LookupPlace {
   /** '' for records, otherwise the children's field, such as `line_items`. */
   readonly path: string;

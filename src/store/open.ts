@@ -73,7 +73,6 @@ export function closeDatabase(db: Db): void {
   }
 }
 
-/** Runs `work` in a transaction that holds the write lock from its start. */
 export function transact<T>(db: Db, work: () => T): T {
   return db.transaction(work).immediate();
 }
@@ -172,7 +171,6 @@ function fromSqlite(file: string, error: InstanceType<typeof Sqlite.SqliteError>
   return error;
 }
 
-/** Turns errors of the file system into ours. @throws SvcError `disk` */
 function guardFile<T>(file: string, work: () => T): T {
   try {
     return work();

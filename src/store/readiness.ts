@@ -9,7 +9,6 @@ import { filterParams, readRemapRun, type Scope } from './remap.js';
 import type { Db } from './sqlite.js';
 import { readExportSeq } from './streams.js';
 
-/** Why the data cannot be judged. */
 export const blocker = z.strictObject({
   code: z.enum([
     'v3_not_exported',
@@ -27,7 +26,6 @@ export const blocker = z.strictObject({
 });
 export type Blocker = z.infer<typeof blocker>;
 
-/** A list that is not read to its end. */
 interface OpenList {
   readonly generation: Generation;
   readonly region: string;
@@ -35,7 +33,6 @@ interface OpenList {
   readonly companyId: bigint | null;
   /** The code of the error that ended its reading, else its state. */
   readonly why: string;
-  /** What ends that error. */
   readonly hint: string | null;
 }
 
@@ -43,11 +40,7 @@ const RUN = 'Run `svc-migrate run`.';
 const DOCTOR = 'Run `svc-migrate doctor`.';
 const REMAP = 'Run `svc-migrate remap`.';
 
-/**
- * Why the data are incomplete; empty if every planned list was read and the remap is current.
- *
- * @throws SvcError `corrupt_database`
- */
+/** Why the data are incomplete; empty if every planned list was read and the remap is current. */
 export function findIncomplete(db: Db, config: Config, scope: Scope = {}): Blocker[] {
   const blockers = findOpenLists(db, config, scope);
   const outcome = 'incomplete';
@@ -60,7 +53,6 @@ export function findIncomplete(db: Db, config: Config, scope: Scope = {}): Block
   return [...blockers, { code: 'remap_stale', outcome, text, next: REMAP }];
 }
 
-/** Which planned lists were not read in full. */
 export function findOpenLists(db: Db, config: Config, scope: Scope = {}): Blocker[] {
   const lists = listOpenLists(db, config, scope);
   return GENERATIONS.flatMap((generation) => describeOpen(db, generation, lists));
@@ -194,7 +186,6 @@ const SHARED_KEY = `
       where t.generation = 'v4' and b.platform_id is not null)
   limit 1`;
 
-/** Whether a generation answered 404 to every list that it was asked for. */
 function isMisnamed(db: Db, generation: Generation): boolean {
   const states = db
     .prepare("select distinct state from stream where generation = ? and model <> 'core/companies'")
@@ -212,11 +203,7 @@ export function assertListsExist(db: Db, generation: Generation): void {
   });
 }
 
-/**
- * Refuses a remap that is missing, incomplete or stale.
- *
- * @throws SvcError `incomplete`; its hint names the command to run
- */
+/** @throws SvcError `incomplete` if the remap is missing, incomplete or stale; its hint names the command to run */
 export function assertUsableRemap(
   db: Db,
   config: Config,
@@ -238,7 +225,6 @@ function unusable(text: string, hint: string): SvcError {
   return new SvcError('incomplete', text, { hint });
 }
 
-/** Everything a remap is built from, by name. */
 export type RemapInputs = Readonly<Record<string, string>>;
 
 const EXPORT = 'export';
@@ -264,10 +250,7 @@ export function buildRemapInputs(db: Db, config: Config, files: RemapInputs): Re
   };
 }
 
-/**
- * What changed since the remap was built, in words: the exported data, settings, or the files that settings name. Empty
- * if the remap is current, and if there is none.
- */
+/** What changed since the remap was built, in words; empty if it is current, and if there is none. */
 export function readStaleness(db: Db, config: Config): string[] {
   const inputs = db.prepare<[], string>('select inputs from remap_run').pluck().get();
   const now = buildRemapInputs(db, config, digestInputFiles(config));

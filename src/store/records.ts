@@ -22,10 +22,7 @@ function countSeen(tally: RecordTally, before: bigint | undefined, { walk, readi
 const COLUMNS =
   'company_id, platform_id, unique_id, deleted, updated_ms, latest_ms, latest_is_service, created_ms, child_count, child_twins, page_id, facts, walk';
 
-/**
- * Makes the function that saves the records of a page. A record that is stored already is replaced with its children.
- * Call it inside a transaction.
- */
+/** Makes the function that saves the records of a page; one that is stored already is replaced with its children. */
 export function prepareSaveRecords(
   db: Db,
 ): (row: StreamRow, records: readonly PageRecord[], pageId: bigint | null) => RecordTally {
@@ -117,7 +114,6 @@ export function prepareSaveChildren(
   };
 }
 
-/** Makes the function that stores the body of a page; it returns the page's id. */
 export function prepareSaveBody(
   db: Db,
 ): (streamId: bigint, page: Pick<ListPage, 'body' | 'encoding'>) => bigint {
@@ -136,7 +132,6 @@ export function listV4Companies(db: Db, { v4 }: Config): readonly bigint[] {
   return db.prepare<[], bigint>(sql).pluck().all();
 }
 
-/** Makes the function that counts records of excluded companies. */
 export function prepareSaveExcluded(db: Db): (row: StreamRow, records: readonly PageRecord[]) => RecordTally {
   const find = db
     .prepare<[bigint, number | bigint], bigint>(
@@ -156,10 +151,7 @@ export function prepareSaveExcluded(db: Db): (row: StreamRow, records: readonly 
   };
 }
 
-/**
- * Makes the function that saves rejected objects and children of a page, once in each walk. It returns the number of those
- * that stand for records.
- */
+/** Makes the function that saves rejected objects of a page, once in each walk. It returns how many stand for records. */
 export function prepareSaveRejected(db: Db): (row: StreamRow, rejected: readonly RejectedObject[]) => number {
   const insert = db.prepare(`
     insert into rejected(generation, region, model, company_id, page, position, path, reason, raw, stream_id, digest)
@@ -208,7 +200,6 @@ export function dropRecords(db: Db, streamId: bigint, walk: number): number {
   return db.prepare('delete from record where stream_id = ? and walk < ?').run(streamId, walk).changes;
 }
 
-/** Deletes a list with everything that was read from it. */
 export function dropStream(db: Db, id: bigint): void {
   dropRecords(db, id, Number.MAX_SAFE_INTEGER);
   for (const table of ['excluded', 'rejected', 'cursor_seen', 'page']) {
@@ -217,7 +208,6 @@ export function dropStream(db: Db, id: bigint): void {
   db.prepare('delete from stream where id = ?').run(id);
 }
 
-/** Deletes pages that no record refers to any more. Returns their number. */
 export function dropUnusedPages(db: Db): number {
   return db
     .prepare('delete from page where id not in (select page_id from record where page_id is not null)')

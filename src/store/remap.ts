@@ -23,7 +23,6 @@ export const REMAP_FILTER = `(@models is null or g.model in (select value from j
 
 export type FilterParams = ReturnType<typeof filterParams>;
 
-/** Filters as JSON arrays; null: no filter. */
 export function filterParams({ models = [], companies = [], statuses = [], reasons = [] }: RemapFilter) {
   const listOf = (names: readonly string[]) => (names.length === 0 ? null : JSON.stringify(names));
   return {
@@ -34,7 +33,6 @@ export function filterParams({ models = [], companies = [], statuses = [], reaso
   };
 }
 
-/** A row of the public view `remap`. */
 export interface RemapRow {
   readonly model: string;
   /** '' for records, else the children's field, such as `line_items`. */
@@ -68,7 +66,6 @@ export const REMAP_COLUMNS = [
   'evidence',
 ] as const satisfies readonly (keyof RemapRow)[];
 
-/** The rows that a filter selects, in the remap's order. */
 export function* readRemap(db: Db, filter: RemapFilter = {}): Generator<RemapRow> {
   yield* db
     .prepare<[FilterParams], RemapRow>(
@@ -77,7 +74,6 @@ export function* readRemap(db: Db, filter: RemapFilter = {}): Generator<RemapRow
     .iterate(filterParams(filter));
 }
 
-/** The rows that are not matched. */
 export function readFindings(db: Db, filter: RemapFilter): Iterable<RemapRow> {
   return readRemap(db, onlyFindings(filter));
 }
@@ -104,7 +100,6 @@ export interface RemapRun {
   readonly builtAt: string;
   /** Over the ordered rows; depends on what was found alone. */
   readonly sha256: string;
-  /** Whether every planned list was read in full. */
   readonly isComplete: boolean;
   readonly conservation: Conservation;
 }
@@ -117,7 +112,6 @@ export interface Conservation {
   readonly v4Seen: bigint;
 }
 
-/** The current remap; null if there is none. */
 export function readRemapRun(db: Db): RemapRun | null {
   const row = db
     .prepare<[], Conservation & { builtAt: string; sha256: string; isComplete: bigint }>(`

@@ -62,7 +62,6 @@ export interface RowTally {
   readonly status: Status;
   readonly reason: string | null;
   readonly rows: number;
-  /** With a V3 id. */
   readonly v3Rows: number;
   /** Without what a person decided. */
   readonly conflicts: number;
@@ -115,7 +114,6 @@ export function readFirstFindings(
 /** The reason of a row, or of its parent from which it comes. */
 const BARE_REASON = "iif(g.reason glob 'parent_*', substr(g.reason, 8), g.reason)";
 
-/** Exported objects of a model. */
 export interface ExportedCount {
   readonly model: string;
   readonly v3Records: number;
@@ -140,7 +138,6 @@ export function readExported(db: Db, scope: Scope): ExportedCount[] {
   return readAll(db, sql, scope);
 }
 
-/** A pair of companies, or a company without a pair. */
 export const companyRow = z.strictObject({
   region: z.string().nullable(),
   v3CompanyId: nullableId,
@@ -163,7 +160,6 @@ export function readWorstCompanies(db: Db, scope: Scope): Listing<CompanyTally> 
   };
 }
 
-/** Groups of the remap with the rowid of their company. */
 const COMPANY_GROUPS = `
   company_group as (
     select c.rowid as row, g.*
@@ -191,7 +187,6 @@ const COMPANY_OUTCOMES = `
   where g.row in (select value from json_each(@rows))
   group by g.row, g.model, isChild, g.status, g.reason`;
 
-/** A V3 company that could not be paired beyond doubt. */
 export interface AmbiguousCompany {
   readonly region: string;
   readonly v3CompanyId: string;
@@ -209,7 +204,6 @@ export function readAmbiguousCompanies(db: Db, scope: Scope): AmbiguousCompany[]
   return readAll(db, sql, scope);
 }
 
-/** V3 records of one month by outcome, by their latest date. */
 export const monthRow = z.strictObject({
   month: z.string().describe('YYYY-MM; `before YYYY-MM` and `after YYYY-MM` add up the months beyond.'),
   matched: count,
@@ -217,7 +211,6 @@ export const monthRow = z.strictObject({
   other: count,
 });
 
-/** `month` is null if no date is readable. */
 export type MonthCount = Omit<z.infer<typeof monthRow>, 'month'> & { readonly month: string | null };
 
 /** Months before `first` and after `last`, such as `2026-10`, are added up. */
@@ -321,7 +314,6 @@ export function readWindows(db: Db, scope: Scope): WindowRow[] {
   return readAll(db, sql, scope);
 }
 
-/** A line of the decisions file that changed nothing. */
 export const idleDecisionRow = z.strictObject({
   line: z.int().positive(),
   model: z.string(),
@@ -336,7 +328,6 @@ export const idleDecisionRow = z.strictObject({
   why: z.enum(STALE_REASONS).nullable(),
 });
 
-/** Stale decisions first. */
 export function readIdleDecisions(db: Db, scope: Scope): Listing<z.infer<typeof idleDecisionRow>> {
   const sql = `
     select line, model, path, region, cast(v3_company_id as text) as v3_company_id, cast(v3_svc_id as text) as v3_svc_id,
@@ -387,7 +378,6 @@ export const listRow = z.strictObject({
 });
 export type ListRow = z.infer<typeof listRow>;
 
-/** Unfinished lists first, then short, absent and complete ones. */
 export function readLists(db: Db, scope: Scope): Listing<ListRow> {
   const sql = `
     select generation, region, model, cast(company_id as text) as companyId, state, end_reason as endReason, pages, records,
@@ -401,7 +391,6 @@ export function readLists(db: Db, scope: Scope): Listing<ListRow> {
   return readFirst(db, sql, scope);
 }
 
-/** Lists of a model and region that ended in the same way. */
 export const listGroupRow = z.strictObject({
   ...listName,
   lists: count,

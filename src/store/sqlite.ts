@@ -32,7 +32,6 @@ function loadSqlite(): typeof BetterSqlite3 {
   try {
     const require = createRequire(new URL(IS_OLD_NODE ? './sqlite-node20/' : './', INSTALLER));
     const loaded: typeof BetterSqlite3 = require('better-sqlite3');
-    // the addon itself is loaded on first use
     new loaded(':memory:').close();
     return loaded;
   } catch (cause) {

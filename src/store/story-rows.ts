@@ -3,7 +3,6 @@ import { must } from '../text/at.js';
 import type { RemapRow } from './remap.js';
 import type { Db } from './sqlite.js';
 
-/** A row of the remap, and the ids of the record that holds it if it is a child. */
 export interface StoryRow extends RemapRow {
   readonly id: bigint;
   readonly parent_v3_svc_id: bigint | null;
@@ -47,7 +46,6 @@ export interface StoredSide {
   readonly platform_id: string | null;
   readonly unique_id: string | null;
   readonly deleted: bigint;
-  /** ms since 1970. */
   readonly latest_ms: bigint | null;
   readonly created_ms: bigint | null;
   /** Null with `payload: "ids"`. */

@@ -37,7 +37,6 @@ export interface StreamRow extends StreamKey {
   readonly excluded: number;
 }
 
-/** A stream to be read, and the model name used in its requests. */
 export interface PlannedStream {
   readonly key: StreamKey;
   readonly route: string;
@@ -62,7 +61,6 @@ export function listStreams(db: Db, generation: Generation | null = null): Strea
     .map(parse);
 }
 
-/** V4's list of companies; null if it was not requested. */
 export function readCompanyList(db: Db): StreamRow | null {
   return listStreams(db, 'v4').find(isCompanyList) ?? null;
 }
@@ -102,7 +100,6 @@ export function prepareSaveStream(db: Db): (row: StreamRow) => void {
   };
 }
 
-/** A list by a text, for maps. */
 export function streamName({ generation, region, model, companyId }: StreamKey): string {
   return JSON.stringify([generation, region, model, companyId?.toString() ?? null]);
 }
