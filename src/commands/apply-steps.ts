@@ -19,11 +19,11 @@ import {
 import { findKind, requireTargets, type Selection, selectTargets } from '../apply/select-targets.js';
 import { type OutcomeCount, sumOf, unmappedOf } from '../apply/verdict.js';
 import type { Config } from '../config/config.js';
-import { SvcError } from '../errors.js';
+import { SvcError, throwIfInterrupted } from '../errors.js';
 import { judgeDatabase } from '../report/gate.js';
 import { writeOutput } from '../runtime/write-output.js';
 import { shellLine } from '../text/escape.js';
-import { countOf } from '../text/numbers.js';
+import { countOf, groupDigits } from '../text/numbers.js';
 import {
   hasHave,
   lines,
@@ -94,7 +94,7 @@ async function confirm(question: string, io: Io): Promise<boolean> {
   stderr.write(`${question} [y/N] `);
   for await (const line of createInterface({ input: stdin, signal })) return /^y(?:es)?$/i.test(line.trim());
   // Ctrl-C, or Ctrl-D.
-  signal.throwIfAborted();
+  await throwIfInterrupted(signal);
   return false;
 }
 
@@ -150,7 +150,7 @@ function describeIds({ stored, mapped, accepted }: ReturnType<typeof countIds>):
   if (stored === 0) return 'No id is left to map.';
   const values = countOf(stored, 'stored value');
   if (open === 0) return stored === 1 ? 'The one stored value has a V4 id.' : `All ${values} have a V4 id.`;
-  return `Of ${values}, ${mapped} ${hasHave(mapped)} a V4 id; ${open} ${hasHave(open)} none: the limits accept ${accepted}.`;
+  return `Of ${values}, ${groupDigits(mapped)} ${hasHave(mapped)} a V4 id; ${groupDigits(open)} ${hasHave(open)} none: the limits accept ${groupDigits(accepted)}.`;
 }
 
 const NAME_REGION =
@@ -161,8 +161,13 @@ function hasOpenRegion(columns: readonly Counted[]): boolean {
   return columns.some(({ counts }) => counts.some(({ name }) => name === 'unknown/several_scopes'));
 }
 
-function nextOfRefused(refused: readonly Counted[], otherwise: string): string {
-  return hasOpenRegion(refused) ? NAME_REGION : `give these ids a V4 id or a decision, or ${otherwise}`;
+/** What to do about ids without a V4 id. An id that a limit accepts needs nothing. */
+function nextOfUnmapped(columns: readonly Counted[], otherwise: string): string {
+  if (hasOpenRegion(columns)) return NAME_REGION;
+  const { stored, mapped, accepted } = countIds(columns);
+  return stored - mapped === accepted
+    ? otherwise
+    : `give the ids that no limit accepts a V4 id or a decision, or ${otherwise}`;
 }
 
 export async function plan(options: StepOptions, io: Io): Promise<Result> {
@@ -187,6 +192,7 @@ function planResult(
     notes.filter(({ stops }) => stops === 'write').map((note) => ({ target: name, note })),
   );
   const isOpen = ids.stored > ids.mapped;
+  const isAccepted = ids.stored - ids.mapped === ids.accepted;
   const isWrongPath = blocks.every(({ note }) => note.code === 'no_id_at_path');
   const facts = {
     action: 'plan',
@@ -196,12 +202,12 @@ function planResult(
     blocks,
     targets: plans,
   };
-  const exitCode = blocks.length > 0 ? (isWrongPath ? 2 : 6) : isOpen ? 1 : 0;
+  const exitCode = blocks.length > 0 ? (isWrongPath ? 2 : 6) : isAccepted ? 0 : 1;
   const nextStep = () => {
     if (blocks.length > 0) return 'remove what stands in the way, and plan again';
     if (columns.every(({ state }) => state === 'switched')) return commandOf('check', options);
-    if (hasOpenRegion(columns)) return NAME_REGION;
-    return commandOf('write', options, ...(isOpen ? ['--partial'] : []));
+    const command = commandOf('write', options, ...(isOpen ? ['--partial'] : []));
+    return isAccepted ? command : nextOfUnmapped(columns, `leave new cells empty: ${command}`);
   };
   return resultOf(
     facts,
@@ -237,7 +243,7 @@ function writeResult(result: WriteResult, remap: RemapIds, options: StepOptions)
   if (!isRefused)
     return resultOf(facts, 0, commandOf('check', options), (style) => renderWritten(result, style));
   const partial = `leave their new cells empty: ${commandOf('write', options, '--partial')}`;
-  return resultOf(facts, 1, nextOfRefused(refused, partial), (style) => renderRefusedWrite(result, style));
+  return resultOf(facts, 1, nextOfUnmapped(refused, partial), (style) => renderRefusedWrite(result, style));
 }
 
 export async function check(options: StepOptions, io: Io): Promise<Result> {
@@ -278,9 +284,10 @@ function checkResult(result: CheckResult, remap: RemapIds | null, options: StepO
 }
 
 function nextOfRight(columns: CheckResult['columns'], options: StepOptions): string {
-  return columns.every(({ state }) => state === 'switched')
-    ? 'use the new ids; svc-migrate apply undo takes them back'
-    : commandOf('switch', options);
+  const beside = columns.filter(({ state }) => state !== 'switched');
+  if (beside.length === 0) return 'use the new ids; svc-migrate apply undo takes them back';
+  const isOpen = beside.some(({ unmapped }) => unmapped.length > 0);
+  return commandOf('switch', options, ...(isOpen ? ['--empty'] : []));
 }
 
 function nextOfWrong(columns: CheckResult['columns'], options: StepOptions): string {
@@ -304,7 +311,7 @@ export async function switchIds(options: StepOptions, io: Io): Promise<Result> {
   const result = await switchTargets(selections, { isEmptying }, contextOf('switch', io));
   const isRefused = result.refused !== null;
   const next = isRefused
-    ? `give these ids a V4 id or a decision and write again, or set them to NULL: ${commandOf('switch', options, '--empty')}`
+    ? `set these cells to NULL: ${commandOf('switch', options, '--empty')}, or give their ids a V4 id and write again`
     : commandOf('check', options);
   return resultOf({ action: 'switch', ...result }, isRefused ? 1 : 0, next, (style) =>
     renderSwitched(result, style),
@@ -346,7 +353,7 @@ export async function printSql(
       .filter((column) => unmappedOf(column.counts).length > 0)
       .map((column) => ({ ...column, place: column.target }));
     if (refused.length > 0 && options.partial !== true) {
-      return resultOf({ ...facts, refused }, 1, nextOfRefused(refused, 'pass --partial'), (style) =>
+      return resultOf({ ...facts, refused }, 1, nextOfUnmapped(refused, 'pass --partial'), (style) =>
         renderRefusedWrite({ refused }, style),
       );
     }
