@@ -7,7 +7,6 @@ import { readCompanyEvidence } from './company-evidence.js';
 import { countConserved, countDays, countExported, countGroups } from './count-remap.js';
 import { decide } from './decide.js';
 import { deriveAgain } from './derive-again.js';
-import { FactReader } from './fact-reader.js';
 import { joinChildren } from './join-children.js';
 import { joinRecords } from './join-records.js';
 import { createOutcomes, GROUP_OF } from './outcomes.js';
@@ -103,9 +102,7 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   step('sort keys', () => db.exec('create index record_key on record(platform_id, stream_id, company_id)'));
   step('pair companies', () => {
     assertNamedExist(db, named, companies);
-    const { fieldPrefix, backfill } = config;
-    const facts = new FactReader(db, fieldPrefix, backfill.dateFields);
-    const counts = readCompanyEvidence(db, facts, companies);
+    const counts = readCompanyEvidence(db, config, companies);
     const mode = config.companies.match === 'same_id' ? 'same_id' : 'auto';
     const pairs = pairCompanies({ ...companies, ...counts, mode, named });
     warnAboutNamed(named, companies, counts, onProgress);

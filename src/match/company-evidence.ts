@@ -1,7 +1,8 @@
+import type { Config } from '../config/config.js';
 import type { Db } from '../store/sqlite.js';
-import { append } from '../text/rows.js';
-import { type CompanyRecord, FactIndex } from './fact-index.js';
-import { compareFacts, type FactReader, type FactVerdict } from './fact-reader.js';
+import { must } from '../text/at.js';
+import { append, groupBy } from '../text/rows.js';
+import { type CompanyRecord, compareFacts, FactIndex, type FactVerdict, readFacts } from './compare-facts.js';
 import type { CompanyEvidence, Uncounted } from './pair-companies.js';
 
 /**
@@ -29,31 +30,26 @@ export interface CompanyCounts {
 /** Counts shared and agreeing keys of companies, from the places in lists that were read in full. */
 export function readCompanyEvidence(
   db: Db,
-  facts: FactReader,
+  config: Config,
   companies: { readonly v3: readonly { companyId: bigint }[]; readonly v4: readonly { companyId: bigint }[] },
 ): CompanyCounts {
-  const sets = new KeySets(db);
-  for (const set of sets.read()) {
-    sets.count(set);
-  }
-  const { keys } = sets;
-  let { pairs } = sets;
+  const { keys, pairs } = countKeys(db);
   const uncounted = { v3: new Map<number, number>(), v4: new Map<number, number>() };
-  if (!sets.isAffordable) {
-    pairs = findAgreeingPairs(db, facts, sets, uncounted);
+  const toCompare: Map<number, number | null> = pairs ?? findAgreeingPairs(db, config, uncounted);
+  if (pairs === null) {
     const v4Ids = new Map(companies.v4.map(({ companyId }, id) => [companyId, id]));
     for (const [v3, { companyId }] of companies.v3.entries()) {
       const v4 = v4Ids.get(companyId);
-      if (v4 !== undefined) pairs.set(pairKey(v3, v4), pairs.get(pairKey(v3, v4)) ?? null);
+      if (v4 !== undefined) toCompare.set(pairKey(v3, v4), null);
     }
   }
-  const evidence = [...pairs].map(([key, shared]): Counted => {
+  const evidence = [...toCompare].map(([key, shared]): Counted => {
     const [v3, v4] = [Math.floor(key / COMPANIES), key % COMPANIES];
     const smallerKeys = Math.min(keys.v3.get(v3) ?? 0, keys.v4.get(v4) ?? 0);
     const counts = { shared: shared ?? 0, sampled: 0, comparable: 0, agreeing: 0 };
     return { v3, v4, smallerKeys, ...counts, isShared: shared !== null };
   });
-  compareSamples(db, facts, evidence);
+  compareSamples(db, config, evidence);
   const sharing = evidence.filter(({ shared }) => shared > 0).map(({ isShared: _, ...row }) => row);
   return { evidence: sharing.sort((a, b) => a.v3 - b.v3 || a.v4 - b.v4), uncounted, keys };
 }
@@ -77,92 +73,83 @@ interface KeySet {
   readonly key: string;
 }
 
-interface Place {
-  readonly generation: bigint;
-  readonly company: bigint;
-  readonly model: string;
+/** Keys with the same companies are counted together, so that numbered keys (1, 2, 3 … in every company) stay cheap. */
+function* readKeySets(db: Db): Generator<KeySet> {
+  const places = new Map(
+    db
+      .prepare<[], { id: bigint; generation: bigint; company: bigint; model: string }>(
+        'select id, generation, company, model from temp.place',
+      )
+      .all()
+      .map((place) => [String(place.id), place]),
+  );
+  const rows = db.prepare<[], { places: string; count: bigint; key: string }>(`
+    select places, count(*) as count, min(platform_id) as key
+    from (
+      select r.platform_id, group_concat(w.id) as places
+      from record as r indexed by record_key
+        cross join temp.place as w on w.stream_id = r.stream_id and w.company_id = r.company_id
+      where r.platform_id is not null and w.read_in_full
+      group by r.platform_id)
+    group by places
+    order by count desc, places`);
+  for (const { places: ids, count, key } of rows.iterate()) {
+    const ofKey = ids.split(',').map((id) => must(places.get(id), 'place'));
+    for (const [model, ofModel] of groupBy(ofKey, (place) => place.model)) {
+      const sideOf = (generation: bigint) =>
+        new Set(
+          ofModel.filter((place) => place.generation === generation).map(({ company }) => Number(company)),
+        );
+      yield { v3: sideOf(3n), v4: sideOf(4n), model, count: Number(count), key };
+    }
+  }
 }
 
-/** Keys with the same companies are counted together, so that numbered keys (1, 2, 3 … in every company) stay cheap. */
-class KeySets {
-  readonly #db: Db;
-  readonly #places: ReadonlyMap<string, Place>;
-  readonly keys = { v3: new Map<number, number>(), v4: new Map<number, number>() };
-  readonly pairs = new Map<number, number | null>();
-  #counted = 0;
-
-  constructor(db: Db) {
-    this.#db = db;
-    const places = db.prepare<[], Place & { id: bigint }>(
-      'select id, generation, company, model from temp.place',
-    );
-    this.#places = new Map(places.all().map((place) => [String(place.id), place]));
+/** The number of keys of each company, and of shared keys of each pair; null if these are too many to count. */
+function countKeys(db: Db): Pick<CompanyCounts, 'keys'> & { readonly pairs: Map<number, number> | null } {
+  const keys = { v3: new Map<number, number>(), v4: new Map<number, number>() };
+  const pairs = new Map<number, number>();
+  let counted = 0;
+  const isAffordable = () => counted <= MAX_COUNTED && pairs.size <= MAX_PAIRS;
+  for (const { v3, v4, count } of readKeySets(db)) {
+    for (const company of v3) add(keys.v3, company, count);
+    for (const company of v4) add(keys.v4, company, count);
+    const size = v3.size * v4.size;
+    counted += size > MAX_PAIRS ? Number.POSITIVE_INFINITY : size;
+    if (isAffordable()) for (const a of v3) for (const b of v4) add(pairs, pairKey(a, b), count);
   }
+  return { keys, pairs: isAffordable() ? pairs : null };
+}
 
-  get isAffordable(): boolean {
-    return this.#counted <= MAX_COUNTED && this.pairs.size <= MAX_PAIRS;
-  }
-
-  *read(): Generator<KeySet> {
-    const rows = this.#db.prepare<[], { places: string; count: bigint; key: string }>(`
-      select places, count(*) as count, min(platform_id) as key
-      from (
-        select r.platform_id, group_concat(w.id) as places
-        from record as r indexed by record_key
-          cross join temp.place as w on w.stream_id = r.stream_id and w.company_id = r.company_id
-        where r.platform_id is not null and w.read_in_full
-        group by r.platform_id)
-      group by places
-      order by count desc, places`);
-    for (const { places, count, key } of rows.iterate()) {
-      const models = new Map<string, { v3: Set<number>; v4: Set<number> }>();
-      for (const id of places.split(',')) {
-        const place = this.#places.get(id);
-        if (place === undefined) continue;
-        const sides = models.get(place.model) ?? { v3: new Set<number>(), v4: new Set<number>() };
-        models.set(place.model, sides);
-        sides[place.generation === 3n ? 'v3' : 'v4'].add(Number(place.company));
-      }
-      for (const [model, sides] of models) yield { ...sides, model, count: Number(count), key };
-    }
-  }
-
-  count({ v3, v4, count }: KeySet): void {
-    for (const company of v3) this.keys.v3.set(company, (this.keys.v3.get(company) ?? 0) + count);
-    for (const company of v4) this.keys.v4.set(company, (this.keys.v4.get(company) ?? 0) + count);
-    this.#counted += v3.size * v4.size > MAX_PAIRS ? Number.POSITIVE_INFINITY : v3.size * v4.size;
-    if (!this.isAffordable) return;
-    for (const a of v3) {
-      for (const b of v4) this.pairs.set(pairKey(a, b), (this.pairs.get(pairKey(a, b)) ?? 0) + count);
-    }
-  }
+function add(counts: Map<number, number>, key: number, count: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + count);
 }
 
 /** Finds the company pairs that agree on one of a few keys of each V4 company. What cannot be compared is uncounted. */
 function findAgreeingPairs(
   db: Db,
-  facts: FactReader,
-  sets: KeySets,
-  uncounted: { v3: Map<number, number>; v4: Map<number, number> },
+  config: Config,
+  uncounted: { readonly v3: Map<number, number>; readonly v4: Map<number, number> },
 ): Map<number, null> {
-  const sample = sampleKeys(sets);
+  const sample = sampleKeys(db);
   const select = db.prepare<[string, string], { id: bigint; generation: bigint; company: bigint }>(`
     select r.id, w.generation, w.company
     from record as r indexed by record_key
       cross join temp.place as w on w.stream_id = r.stream_id and w.company_id = r.company_id
     where r.platform_id = ? and w.model = ? and w.read_in_full`);
   const groups = sample.sampled.map(({ key, model }) => select.all(key, model));
-  const read = facts.read(groups.flatMap((rows) => rows.map(({ id }) => id)));
+  const read = readFacts(
+    db,
+    config,
+    groups.flatMap((rows) => rows.map(({ id }) => id)),
+  );
   const pairs = new Map<number, null>();
-  const addUncounted = (side: 'v3' | 'v4', company: number) =>
-    uncounted[side].set(company, (uncounted[side].get(company) ?? 0) + 1);
-  for (const company of sample.unsampled) addUncounted('v4', company);
+  for (const company of sample.unsampled) add(uncounted.v4, company, 1);
   for (const rows of groups) {
     const recordsOf = (generation: bigint): CompanyRecord[] =>
-      rows.flatMap((row) => {
-        const facts = row.generation === generation ? read.get(row.id) : undefined;
-        return facts === undefined ? [] : [{ company: Number(row.company), facts }];
-      });
+      rows
+        .filter((row) => row.generation === generation)
+        .map(({ id, company }) => ({ company: Number(company), facts: must(read.get(id), 'facts') }));
     const index = new FactIndex(recordsOf(4n));
     const hidden = { v3: new Set<number>(), v4: new Set<number>() };
     const hide = new Set<readonly CompanyRecord[]>();
@@ -179,19 +166,19 @@ function findAgreeingPairs(
       for (const bucket of uncompared) hide.add(bucket);
     }
     for (const bucket of hide) for (const { company } of bucket) hidden.v4.add(company);
-    for (const company of hidden.v3) addUncounted('v3', company);
-    for (const company of hidden.v4) addUncounted('v4', company);
+    for (const company of hidden.v3) add(uncounted.v3, company, 1);
+    for (const company of hidden.v4) add(uncounted.v4, company, 1);
   }
   return pairs;
 }
 
 /** One key of each of the most frequent sets of companies, until each V4 company has a few. */
-function sampleKeys(sets: KeySets): { sampled: { key: string; model: string }[]; unsampled: Set<number> } {
+function sampleKeys(db: Db): { sampled: { key: string; model: string }[]; unsampled: Set<number> } {
   const samples = new Map<number, number>();
   const sampled: { key: string; model: string }[] = [];
   const unsampled = new Set<number>();
   let records = 0;
-  for (const { v3, v4, key, model } of sets.read()) {
+  for (const { v3, v4, key, model } of readKeySets(db)) {
     if (v3.size === 0 || v4.size === 0) continue;
     const open = [...v4].filter((company) => (samples.get(company) ?? 0) < SAMPLED_KEYS);
     if (open.length === 0) continue;
@@ -201,7 +188,7 @@ function sampleKeys(sets: KeySets): { sampled: { key: string; model: string }[];
     }
     records += v3.size + v4.size;
     sampled.push({ key, model });
-    for (const company of v4) samples.set(company, (samples.get(company) ?? 0) + 1);
+    for (const company of v4) add(samples, company, 1);
   }
   for (const company of samples.keys()) unsampled.delete(company);
   return { sampled, unsampled };
@@ -217,7 +204,7 @@ interface Sample {
  * Compares up to 200 shared keys of each pair that could be the best of one of its companies or, with half as many
  * agreeing keys, rival it. The pairs with the most shared keys go first.
  */
-function compareSamples(db: Db, facts: FactReader, evidence: Counted[]): void {
+function compareSamples(db: Db, config: Config, evidence: Counted[]): void {
   const quota = Math.floor(MAX_SAMPLES_OF_ALL / Math.max(1, evidence.length));
   const limit = Math.min(MAX_SAMPLES, Math.max(MIN_SAMPLES, quota));
   const select = db.prepare<[bigint, bigint, bigint], Sample>(`
@@ -234,33 +221,33 @@ function compareSamples(db: Db, facts: FactReader, evidence: Counted[]): void {
     const most = isShared ? Math.min(shared, limit) : limit;
     return most * 2 >= (best.v3.get(v3) ?? 0) || most * 2 >= (best.v4.get(v4) ?? 0);
   };
-  const [first, others] = splitByShared(evidence);
-  for (const round of [first, others]) {
-    const wanted = round.filter(canMatter).map((pair) => {
+  const rounds = groupBy(
+    evidence.toSorted((x, y) => y.shared - x.shared),
+    prepareIsTop(),
+  );
+  for (const isTop of [true, false]) {
+    const wanted = (rounds.get(isTop) ?? []).filter(canMatter).map((pair) => {
       return { pair, samples: select.all(BigInt(pair.v3), BigInt(pair.v4), BigInt(limit)) };
     });
-    const read = facts.read(wanted.flatMap(({ samples }) => samples.flatMap(({ a, b }) => [a, b])));
+    const ids = wanted.flatMap(({ samples }) => samples.flatMap(({ a, b }) => [a, b]));
+    const read = readFacts(db, config, ids);
     for (const { pair, samples } of wanted) {
-      countVerdicts(pair, samples, (sample) => {
-        const [a, b] = [read.get(sample.a), read.get(sample.b)];
-        return a === undefined || b === undefined ? 'incomparable' : compareFacts(a, b);
-      });
+      countVerdicts(pair, samples, ({ a, b }) => compareFacts(must(read.get(a)), must(read.get(b))));
       best.v3.set(pair.v3, Math.max(best.v3.get(pair.v3) ?? 0, pair.agreeing));
       best.v4.set(pair.v4, Math.max(best.v4.get(pair.v4) ?? 0, pair.agreeing));
     }
   }
 }
 
-function splitByShared(evidence: readonly Counted[]): [Counted[], Counted[]] {
-  const top = { v3: new Map<number, Counted>(), v4: new Map<number, Counted>() };
-  for (const pair of evidence) {
-    for (const side of ['v3', 'v4'] as const) {
-      const before = top[side].get(pair[side]);
-      if (before === undefined || pair.shared > before.shared) top[side].set(pair[side], pair);
-    }
-  }
-  const first = new Set([...top.v3.values(), ...top.v4.values()]);
-  return [[...first], evidence.filter((pair) => !first.has(pair))];
+/** Whether a pair is the first one of a company. */
+function prepareIsTop(): (pair: Counted) => boolean {
+  const seen = { v3: new Set<number>(), v4: new Set<number>() };
+  return ({ v3, v4 }) => {
+    const isTop = !seen.v3.has(v3) || !seen.v4.has(v4);
+    seen.v3.add(v3);
+    seen.v4.add(v4);
+    return isTop;
+  };
 }
 
 /** A key agrees if any of its records do. */

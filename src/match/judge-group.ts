@@ -1,3 +1,5 @@
+import { must } from '../text/at.js';
+import { append, compare } from '../text/rows.js';
 import { numberOf, withFlags } from './outcomes.js';
 
 /** An object that is joined by its key: a record within a company pair, or a child within a pair of records. */
@@ -26,8 +28,6 @@ export type GroupVerdict<M> =
       readonly merged: readonly bigint[];
     }
   | { readonly kind: 'superseded' | 'absent' | 'dup_v3' | 'dup_v4' | 'claimed' };
-
-type PairVerdict<M> = Extract<GroupVerdict<M>, { readonly kind: 'pair' }>;
 
 const ABSENT = { kind: 'absent' } as const;
 const CLAIMED = { kind: 'claimed' } as const;
@@ -121,22 +121,16 @@ function nameMerged<M extends KeyMember>(
   v3: readonly M[],
   verdicts: readonly GroupVerdict<M>[],
 ): GroupVerdict<M>[] {
-  const isPair = (verdict: GroupVerdict<M> | undefined): verdict is PairVerdict<M> =>
-    verdict?.kind === 'pair';
-  const sharers = new Map<M, { count: number; lowest: bigint[] }>();
-  for (const [at, { svcId }] of v3.entries()) {
-    const verdict = verdicts[at];
-    if (!isPair(verdict)) continue;
-    const { count, lowest } = sharers.get(verdict.twin) ?? { count: 0, lowest: [] };
-    sharers.set(verdict.twin, {
-      count: count + 1,
-      lowest: lowestIds([...lowest, svcId], MAX_NAMED_IDS + 1),
-    });
+  const sharers = new Map<M, bigint[]>();
+  for (const [at, verdict] of verdicts.entries()) {
+    const { svcId } = must(v3[at], 'member');
+    if (verdict.kind === 'pair') append(sharers, verdict.twin, svcId);
   }
+  const lowest = new Map([...sharers].map(([twin, ids]) => [twin, lowestIds(ids, MAX_NAMED_IDS + 1)]));
   return verdicts.map((verdict, at) => {
-    if (!isPair(verdict)) return verdict;
-    const lowest = sharers.get(verdict.twin)?.lowest ?? [];
-    return { ...verdict, merged: lowest.filter((id) => id !== v3[at]?.svcId).slice(0, MAX_NAMED_IDS) };
+    if (verdict.kind !== 'pair') return verdict;
+    const others = must(lowest.get(verdict.twin), 'sharers').filter((id) => id !== v3[at]?.svcId);
+    return { ...verdict, merged: others.slice(0, MAX_NAMED_IDS) };
   });
 }
 
@@ -147,7 +141,7 @@ export function areDifferent(uid: string | null, other: string | null): boolean 
 const MAX_NAMED_IDS = 5;
 
 function lowestIds(ids: readonly bigint[], count: number): bigint[] {
-  return [...ids].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)).slice(0, count);
+  return [...ids].sort(compare).slice(0, count);
 }
 
 function nameIds(ids: readonly bigint[]): readonly string[] {

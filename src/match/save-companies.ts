@@ -2,7 +2,8 @@ import type { NamedCompanyPair, OnProgress, StreamState } from '../domain.js';
 import { isUnfinished } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { Db } from '../store/sqlite.js';
-import { append } from '../text/rows.js';
+import { at, must } from '../text/at.js';
+import { groupBy } from '../text/rows.js';
 import type { CompanyCounts } from './company-evidence.js';
 import type { CompanyEvidence, Pairing } from './pair-companies.js';
 import type { Companies } from './scopes.js';
@@ -39,13 +40,8 @@ export function warnAboutNamed(
   { evidence }: CompanyCounts,
   onProgress: OnProgress,
 ): void {
-  const ofV3 = new Map<number, CompanyEvidence[]>();
-  const ofV4 = new Map<number, CompanyEvidence[]>();
-  for (const row of evidence) {
-    append(ofV3, row.v3, row);
-    append(ofV4, row.v4, row);
-  }
   const warn = (text: string) => onProgress({ kind: 'note', level: 'warning', text });
+  const candidates = listCandidates(evidence);
   for (const { line, region, v3CompanyId, v4CompanyId } of named) {
     const a = v3.find((company) => company.region === region && company.companyId === v3CompanyId);
     const b = v4.find(({ companyId }) => companyId === v4CompanyId);
@@ -54,99 +50,91 @@ export function warnAboutNamed(
         `Line ${line} of the companies file names V3 company ${v3CompanyId} of ${region}, which no exported V3 record has.`,
       );
     if (a === undefined || b === undefined) continue;
-    const agreeing = ofV4.get(b.id)?.find((row) => row.v3 === a.id)?.agreeing ?? 0;
+    const [bestOfA] = candidates.v3.get(a.id) ?? [];
+    const [bestOfB] = candidates.v4.get(b.id) ?? [];
+    const agreeing = candidates.v3.get(a.id)?.find((row) => row.v4 === b.id)?.agreeing ?? 0;
     const pairs = `Line ${line} of the companies file pairs V3 company ${v3CompanyId} of ${region} with V4 company ${v4CompanyId} (${agreeing} agreeing keys)`;
-    const rivalOfA = findRival(ofV3.get(a.id), agreeing);
-    const otherV4 = v4.find(({ id }) => id === rivalOfA?.v4);
-    if (rivalOfA && otherV4)
-      warn(`${pairs}, but it agrees with V4 company ${otherV4.companyId} more (${rivalOfA.agreeing}).`);
-    const rivalOfB = findRival(ofV4.get(b.id), agreeing);
-    const otherV3 = v3.find(({ id }) => id === rivalOfB?.v3);
-    if (rivalOfB && otherV3)
+    if (bestOfA !== undefined && bestOfA.agreeing > agreeing)
       warn(
-        `${pairs}, which V3 company ${otherV3.companyId} of ${otherV3.region} agrees with more (${rivalOfB.agreeing}).`,
+        `${pairs}, but it agrees with V4 company ${at(v4, bestOfA.v4).companyId} more (${bestOfA.agreeing}).`,
       );
+    if (bestOfB !== undefined && bestOfB.agreeing > agreeing) {
+      const { companyId, region: other } = at(v3, bestOfB.v3);
+      warn(`${pairs}, which V3 company ${companyId} of ${other} agrees with more (${bestOfB.agreeing}).`);
+    }
   }
 }
 
-/** The evidence with the most agreeing keys, if they are more than `agreeing`. */
-function findRival(rows: readonly CompanyEvidence[] = [], agreeing: number): CompanyEvidence | undefined {
-  const [best] = [...rows].sort((x, y) => y.agreeing - x.agreeing);
-  return best !== undefined && best.agreeing > agreeing ? best : undefined;
+/** The evidence of each company, best first. */
+function listCandidates(evidence: readonly CompanyEvidence[]) {
+  const sorted = evidence.toSorted(
+    (a, b) => b.agreeing - a.agreeing || b.shared - a.shared || a.v3 - b.v3 || a.v4 - b.v4,
+  );
+  return { v3: groupBy(sorted, ({ v3 }) => v3), v4: groupBy(sorted, ({ v4 }) => v4) };
 }
 
 const NAMED_CANDIDATES = 3;
 
-/** Writes the public table: a row for each V3 company and for each V4 company without a pair. */
-export function saveCompanies(db: Db, companies: Companies, pairing: Pairing, counts: CompanyCounts): void {
-  const { v3, v4 } = companies;
-  const { keys } = counts;
+/**
+ * Writes the public table: a row for each V3 company and for each V4 company without a pair. Places get the numbers of
+ * their rows.
+ */
+export function saveCompanies(
+  db: Db,
+  { v3, v4 }: Companies,
+  pairing: Pairing,
+  { evidence, keys }: CompanyCounts,
+): void {
   const insert = db.prepare(`
     insert into company(region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys, v3_keys, v4_keys, note)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const place = db.prepare('update temp.place set pair = ? where generation = ? and company = ?');
-  const evidence = { v3: new Map<number, CompanyEvidence[]>(), v4: new Map<number, CompanyEvidence[]>() };
-  for (const row of counts.evidence) {
-    append(evidence.v3, row.v3, row);
-    append(evidence.v4, row.v4, row);
-  }
+  const candidates = listCandidates(evidence);
+  const nameV3 = (id: number) => {
+    const { region, companyId } = at(v3, id);
+    return { region, v3_company_id: String(companyId) };
+  };
+  const nameV4 = (id: number) => ({ v4_company_id: String(at(v4, id).companyId) });
   for (const { id, region, companyId } of v3) {
-    const { v4: twin, matchedBy } = pairing.v3.get(id) ?? UNPAIRED_V3;
-    const rows = bestFirst(evidence.v3.get(id) ?? []);
+    const { v4: twin, matchedBy } = must(pairing.v3.get(id), 'pair');
+    const rows = candidates.v3.get(id) ?? [];
     const chosen = twin === null ? rows[0] : rows.find((row) => row.v4 === twin);
     const note = rows
-      .filter((row, at) => at < NAMED_CANDIDATES || (twin !== null && row === chosen))
-      .map((row) => ({
-        v4_company_id: String(v4[row.v4]?.companyId),
-        ...numbersOf(row),
-        ...heldByV3(companies, pairing.v4.get(row.v4)?.v3, id),
-      }));
-    const counted = [chosen?.shared ?? 0, chosen?.agreeing ?? 0, keys.v3.get(id) ?? 0];
-    const v4Id = twin === null ? null : (v4[twin]?.companyId ?? null);
-    const v4Keys = twin === null ? 0 : (keys.v4.get(twin) ?? 0);
+      .filter((row, rank) => rank < NAMED_CANDIDATES || (twin !== null && row === chosen))
+      .map((row) => {
+        const holder = pairing.v4.get(row.v4)?.v3 ?? id;
+        return {
+          ...nameV4(row.v4),
+          ...numbersOf(row),
+          ...(holder === id ? {} : { held_by: nameV3(holder) }),
+        };
+      });
     const { lastInsertRowid: pair } = insert.run(
-      ...[region, companyId, v4Id, matchedBy, ...counted, v4Keys, JSON.stringify(note)],
+      ...[region, companyId, twin === null ? null : at(v4, twin).companyId, matchedBy],
+      ...[chosen?.shared ?? 0, chosen?.agreeing ?? 0, keys.v3.get(id) ?? 0],
+      ...[twin === null ? 0 : (keys.v4.get(twin) ?? 0), JSON.stringify(note)],
     );
     place.run(pair, 3, id);
     if (twin !== null) place.run(pair, 4, twin);
   }
   for (const { id, companyId } of v4) {
-    const { v3: twin, matchedBy } = pairing.v4.get(id) ?? UNPAIRED_V4;
+    const { v3: twin, matchedBy } = must(pairing.v4.get(id), 'pair');
     if (twin !== null) continue;
-    const rows = bestFirst(evidence.v4.get(id) ?? []);
-    const note = rows.slice(0, NAMED_CANDIDATES).map((row) => ({
-      region: v3[row.v3]?.region,
-      v3_company_id: String(v3[row.v3]?.companyId),
-      ...numbersOf(row),
-      ...heldByV4(companies, pairing.v3.get(row.v3)?.v4),
-    }));
-    const counted = [rows[0]?.shared ?? 0, rows[0]?.agreeing ?? 0, 0, keys.v4.get(id) ?? 0];
+    const rows = candidates.v4.get(id) ?? [];
+    const note = rows.slice(0, NAMED_CANDIDATES).map((row) => {
+      const holder = pairing.v3.get(row.v3)?.v4 ?? null;
+      return {
+        ...nameV3(row.v3),
+        ...numbersOf(row),
+        ...(holder === null ? {} : { held_by: nameV4(holder) }),
+      };
+    });
     const { lastInsertRowid: pair } = insert.run(
-      ...[null, null, companyId, matchedBy, ...counted, JSON.stringify(note)],
+      ...[null, null, companyId, matchedBy, rows[0]?.shared ?? 0, rows[0]?.agreeing ?? 0],
+      ...[0, keys.v4.get(id) ?? 0, JSON.stringify(note)],
     );
     place.run(pair, 4, id);
   }
-}
-
-const UNPAIRED_V3 = { v4: null, matchedBy: 'none' } as const;
-const UNPAIRED_V4 = { v3: null, matchedBy: 'none' } as const;
-
-function heldByV3({ v3 }: Companies, holder: number | null | undefined, self: number): object {
-  const company = holder == null || holder === self ? undefined : v3[holder];
-  return company === undefined
-    ? {}
-    : { held_by: { region: company.region, v3_company_id: String(company.companyId) } };
-}
-
-function heldByV4({ v4 }: Companies, holder: number | null | undefined): object {
-  const company = holder == null ? undefined : v4[holder];
-  return company === undefined ? {} : { held_by: { v4_company_id: String(company.companyId) } };
-}
-
-function bestFirst(rows: readonly CompanyEvidence[]): CompanyEvidence[] {
-  return [...rows].sort(
-    (a, b) => b.agreeing - a.agreeing || b.shared - a.shared || a.v3 - b.v3 || a.v4 - b.v4,
-  );
 }
 
 function numbersOf({ shared, comparable, agreeing }: CompanyEvidence): Record<string, number> {
