@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { MIN_INT64 } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { must } from '../text/at.js';
@@ -15,6 +16,14 @@ export function assertUndamaged(db: Db): void {
   checkFile(db, 'integrity_check(1)');
   const lost = db.prepare('select 1 from child where path not in (select id from child_path) limit 1').get();
   if (lost !== undefined) throw damaged('a child has an unknown path');
+  const pages = db.prepare<[], { encoding: string; body: Buffer }>('select encoding, body from page');
+  for (const { encoding, body } of pages.iterate()) {
+    try {
+      JSON.parse(String(encoding === 'gzip' ? gunzipSync(body) : brotliDecompressSync(body)));
+    } catch {
+      throw damaged('a stored page cannot be read');
+    }
+  }
 }
 
 export function checkFile(db: Db, check: 'quick_check(1)' | 'integrity_check(1)'): void {

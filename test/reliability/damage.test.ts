@@ -168,6 +168,17 @@ describe('a damaged file', () => {
     }
   });
 
+  it.each(["update page set body = x'00'", "update page set encoding = 'gzip'", 'delete from page'])(
+    'is refused by explain with 6 if pages cannot be read, or shown without them: %s',
+    async (statement) => {
+      restore();
+      expect(alter(statement)).toBeGreaterThan(0);
+      const { code, stderr } = await run(`explain accounting/invoices ${id}`);
+      const isGone = statement.startsWith('delete');
+      expect([code, stderr]).toEqual([isGone ? 0 : 6, expect.not.stringContaining('this is a bug')]);
+    },
+  );
+
   it('and one that was only copied is none', async () => {
     restore();
     copyFileSync(file, join(folder, 'copy.db'));
