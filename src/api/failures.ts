@@ -1,6 +1,6 @@
-import * as z from 'zod';
 import { type ErrorCode, SvcError } from '../errors.js';
 import { toUrl } from '../text/addresses.js';
+import { isMembers } from './exact-json.js';
 import type { Host } from './hosts.js';
 import type { AttemptOutcome } from './http.js';
 
@@ -39,42 +39,40 @@ export function faultOf(outcome: AttemptOutcome): Fault {
   return { code: isPassing ? 'unavailable' : 'http_status', isPassing };
 }
 
-export function buildFailure(
-  code: ErrorCode,
-  outcome: AttemptOutcome,
-  target: RequestTarget,
-  attempts: number,
-  scrub: Scrub,
-): SvcError {
+export interface Attempt {
+  readonly target: RequestTarget;
+  readonly outcome: AttemptOutcome;
+  /** From 1. */
+  readonly number: number;
+  readonly scrub: Scrub;
+}
+
+export function buildFailure(code: ErrorCode, attempt: Attempt): SvcError {
+  const { outcome, scrub } = attempt;
   const isAnswer = outcome.kind === 'answer';
   const answer = isAnswer ? quote(excerptOf(outcome), scrub) : undefined;
   const sentence = isAnswer
-    ? describeAnswer(code, outcome, target, answer, scrub)
-    : describeFailure(outcome, target, scrub);
+    ? describeAnswer(code, outcome, attempt, answer)
+    : describeFailure(outcome, attempt);
   return new SvcError(code, sentence, {
-    hint: adviseOn(code, outcome, target),
-    facts: { ...factsOf(outcome, target, attempts, scrub), answer },
+    hint: adviseOn(code, attempt),
+    facts: { ...factsOf(attempt), answer },
   });
 }
 
 /** Turns the error of a parser that refused an answer into one that names the request. */
-export function buildBadAnswer(
-  reason: SvcError,
-  outcome: AttemptOutcome,
-  target: RequestTarget,
-  attempts: number,
-  scrub: Scrub,
-): SvcError {
-  const answer = quote(String(reason.facts['answer'] ?? ''), scrub);
+export function buildBadAnswer(reason: SvcError, attempt: Attempt): SvcError {
+  const { host, url, model } = attempt.target;
+  const answer = quote(String(reason.facts['answer'] ?? ''), attempt.scrub);
   const said = answer === undefined ? '.' : `: ${answer}`;
-  const sentence = `${target.host.label}, GET ${target.url.pathname}: ${reason.message.replace(/\.$/, '')}${said}`;
-  return new SvcError(reason.code, scrub(sentence), {
-    hint: reason.hint ?? (target.model === null ? COMPANIES_HINT : BAD_ANSWER_HINT),
-    facts: { ...factsOf(outcome, target, attempts, scrub), answer },
+  const sentence = `${host.label}, GET ${url.pathname}: ${reason.message.replace(/\.$/, '')}${said}`;
+  return new SvcError(reason.code, attempt.scrub(sentence), {
+    hint: reason.hint ?? (model === null ? COMPANIES_HINT : BAD_ANSWER_HINT),
+    facts: { ...factsOf(attempt), answer },
   });
 }
 
-function describeFailure({ failure, detail }: Failure, { host, url }: RequestTarget, scrub: Scrub): string {
+function describeFailure({ failure, detail }: Failure, { target: { host, url }, scrub }: Attempt): string {
   const request = `GET ${url.pathname}`;
   if (failure === 'timeout') return `${host.label} did not finish its answer to ${request} in time.`;
   if (failure === 'network' || failure === 'tls')
@@ -85,18 +83,16 @@ function describeFailure({ failure, detail }: Failure, { host, url }: RequestTar
 function describeAnswer(
   code: ErrorCode,
   { status, headers }: Answer,
-  { host, url }: RequestTarget,
+  { target: { host, url }, scrub }: Attempt,
   answer: string | undefined,
-  scrub: Scrub,
 ): string {
   if (code === 'redirect') {
     const address = headers.location === null ? null : toUrl(headers.location, url.href);
     return `${host.label} redirects to ${scrub(address?.host ?? 'an unknown address')}; redirects are never followed.`;
   }
-  const said = answer === undefined ? '.' : `: ${answer}`;
-  return code === 'auth'
-    ? `${host.label} refused the API key (${status})${said}`
-    : `${host.label} answered ${status} to GET ${url.pathname}${said}`;
+  const what =
+    code === 'auth' ? `refused the API key (${status})` : `answered ${status} to GET ${url.pathname}`;
+  return `${host.label} ${what}${answer === undefined ? '.' : `: ${answer}`}`;
 }
 
 const AGAIN = 'Run the same command again: it continues where it stopped.';
@@ -113,9 +109,9 @@ const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
     'Check baseUrl and the model names in the configuration, with `svc-migrate doctor`. Retrying does not help.',
 };
 
-function adviseOn(code: ErrorCode, outcome: AttemptOutcome, { host }: RequestTarget): string {
+function adviseOn(code: ErrorCode, { outcome, target }: Attempt): string {
   if (code === 'auth')
-    return `Check the key from ${host.endpoint.keySource}. Some proxies, nginx by default, drop headers with an underscore, so \`api_key\` may never arrive.`;
+    return `Check the key from ${target.host.endpoint.keySource}. Some proxies, nginx by default, drop headers with an underscore, so \`api_key\` may never arrive.`;
   if (outcome.kind === 'failure' && outcome.detail === 'ERR_SSL_WRONG_VERSION_NUMBER')
     return 'The service answers without TLS there: check the port of baseUrl, and whether it begins with http:// or https://.';
   if (outcome.kind === 'failure' && outcome.failure === 'tls')
@@ -123,7 +119,7 @@ function adviseOn(code: ErrorCode, outcome: AttemptOutcome, { host }: RequestTar
   return HINTS[code] ?? `Check baseUrl and the network. ${AGAIN}`;
 }
 
-function factsOf(outcome: AttemptOutcome, target: RequestTarget, attempts: number, scrub: Scrub) {
+function factsOf({ outcome, target, number, scrub }: Attempt) {
   const isAnswer = outcome.kind === 'answer';
   return {
     route: target.url.pathname,
@@ -131,7 +127,7 @@ function factsOf(outcome: AttemptOutcome, target: RequestTarget, attempts: numbe
     region: target.host.endpoint.region || undefined,
     model: target.model ?? undefined,
     company: target.companyId ?? undefined,
-    attempts,
+    attempts: number,
     status: isAnswer ? outcome.status : undefined,
     request_id: isAnswer ? requestIdOf(outcome, scrub) : undefined,
     error: isAnswer ? undefined : scrub(outcome.detail),
@@ -142,12 +138,11 @@ const MAX_QUOTE_CHARS = 200;
 /** A longer body is no error message. */
 const MAX_EXCERPT_BYTES = 16_384;
 
-const answerSchema = z.object({ request_id: z.string() });
-
 function requestIdOf(answer: Answer, scrub: Scrub): string | undefined {
   try {
-    const { data } = answerSchema.safeParse(JSON.parse(excerptOf(answer)));
-    return data && scrub(data.request_id).slice(0, MAX_QUOTE_CHARS);
+    const body: unknown = JSON.parse(excerptOf(answer));
+    const id = isMembers(body) ? body['request_id'] : undefined;
+    return typeof id === 'string' ? scrub(id).slice(0, MAX_QUOTE_CHARS) : undefined;
   } catch {
     return undefined;
   }
@@ -185,33 +180,26 @@ export function scrubber(keys: readonly string[]): Scrub {
   };
 }
 
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&apos;',
+};
+
 /** Pattern of a key in which each character may be plain or escaped, as in JSON, URLs and HTML. */
 function spellingsOf(key: string): string {
   return [...key].map(spellingsOfCharacter).join('');
 }
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': 'amp',
-  '<': 'lt',
-  '>': 'gt',
-  '"': 'quot',
-  "'": 'apos',
-};
-
 function spellingsOfCharacter(character: string): string {
   const code = character.charCodeAt(0);
   const hex = code.toString(16);
-  const spellings = [
-    `%${hex.padStart(2, '0')}`,
-    encodeURIComponent(character),
-    `\\u${hex.padStart(4, '0')}`,
-    `\\${character}`,
-    `&#${code};`,
-    `&#x${hex};`,
-    ...(character in ENTITIES ? [`&${ENTITIES[character]};`] : []),
-    character,
-  ];
-  return `(?:${[...new Set(spellings)].map(escapeRegExp).join('|')})`;
+  const url = [`%${hex.padStart(2, '0')}`, encodeURIComponent(character)];
+  const json = [`\\u${hex.padStart(4, '0')}`, `\\${character}`];
+  const html = [`&#${code};`, `&#x${hex};`, ENTITIES[character] ?? character];
+  return `(?:${[...new Set([...url, ...json, ...html, character])].map(escapeRegExp).join('|')})`;
 }
 
 function encodings(key: string): readonly string[] {

@@ -1,6 +1,13 @@
 import type { Clock, OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { buildBadAnswer, buildFailure, faultOf, type RequestTarget, type Scrub } from './failures.js';
+import {
+  type Attempt,
+  buildBadAnswer,
+  buildFailure,
+  faultOf,
+  type RequestTarget,
+  type Scrub,
+} from './failures.js';
 import type { Sleep } from './hosts.js';
 import { type AnswerBody, type AttemptOutcome, fetchOnce, type TransportOptions } from './http.js';
 
@@ -54,59 +61,52 @@ export async function requestParsed<T>(
 async function attemptOnce<T>(
   target: RequestTarget,
   parse: Parse<T>,
-  attempt: number,
+  number: number,
   options: RequestOptions,
 ): Promise<Result<T>> {
   const { host, url } = target;
   const outcome = await fetchOnce(url, host.key, options.transport);
   const servedMs = outcome.kind === 'answer' ? parseHttpDate(outcome.headers.date) : null;
   if (servedMs !== null) host.clockOffsetMs = servedMs - options.clock.now();
-  const read = readOutcome(target, outcome, (body) => parse(body, servedMs), attempt, options.scrub);
+  const attempt = { target, outcome, number, scrub: options.scrub };
+  const read = readOutcome(attempt, (body) => parse(body, servedMs));
   if (read.kind === 'value' || !read.isPassing) {
     // The host works, even if it refuses this request.
     host.limiter.succeed();
     return read.kind === 'value' ? read : { ...read, wait: null };
   }
-  return { ...read, wait: planWait(target, outcome, read.error, attempt, servedMs, options) };
+  return { ...read, wait: planWait(attempt, read.error, servedMs, options) };
 }
 
-function readOutcome<T>(
-  target: RequestTarget,
-  outcome: AttemptOutcome,
-  parse: (body: AnswerBody) => T,
-  attempt: number,
-  scrub: Scrub,
-) {
+function readOutcome<T>(attempt: Attempt, parse: (body: AnswerBody) => T) {
+  const { outcome } = attempt;
   if (outcome.kind === 'failure' || outcome.status !== 200) {
     const { code, isPassing } = faultOf(outcome);
-    const error = buildFailure(code, outcome, target, attempt, scrub);
-    return { kind: 'failed', error, isPassing } as const;
+    return { kind: 'failed', error: buildFailure(code, attempt), isPassing } as const;
   }
   try {
     return { kind: 'value', value: parse(outcome.body) } as const;
   } catch (cause) {
     if (!(cause instanceof SvcError)) throw cause;
-    const error = buildBadAnswer(cause, outcome, target, attempt, scrub);
-    return { kind: 'failed', error, isPassing: cause.code === 'bad_response' } as const;
+    const isPassing = cause.code === 'bad_response';
+    return { kind: 'failed', error: buildBadAnswer(cause, attempt), isPassing } as const;
   }
 }
 
 /** What the response asks for, else a back-off. All requests to the host wait if it asks for it or is a 429. */
 function planWait(
-  { host, url }: RequestTarget,
-  outcome: AttemptOutcome,
+  { target: { host, url }, outcome, number }: Attempt,
   error: SvcError,
-  attempt: number,
   servedMs: number | null,
   { clock, random, attempts, onProgress }: RequestOptions,
 ): Wait {
   const status = outcome.kind === 'answer' ? outcome.status : null;
   const askedMs = outcome.kind === 'answer' ? parseRequestedWait(outcome, servedMs ?? clock.now()) : 0;
-  const waitMs = askedMs === 0 ? backoffMs(attempt, random) : askedMs;
+  const waitMs = askedMs === 0 ? backoffMs(number, random) : askedMs;
   const scope = askedMs > 0 || status === 429 ? 'host' : 'request';
   const isNews = scope === 'request' || host.limiter.hold(waitMs);
-  if (isNews && (askedMs > 0 || attempt < attempts)) {
-    const then = askedMs > 0 ? ' and asked for it' : `; attempt ${attempt + 1} of ${attempts} follows`;
+  if (isNews && (askedMs > 0 || number < attempts)) {
+    const then = askedMs > 0 ? ' and asked for it' : `; attempt ${number + 1} of ${attempts} follows`;
     const reason = `${describe(host.label, status, error)}${then}`;
     onProgress({ kind: 'wait', host: url.host, waitMs, reason, generation: host.generation });
   }
