@@ -451,4 +451,16 @@ describe('export of V4', () => {
     expect((await b.run(service, 'v4', { config: otherMatching })).error).toBeNull();
     expect((await b.run(service, 'v4', { config: other, restart: true })).error).toBeNull();
   });
+
+  it('takes another address while V4 has shown nothing but companies', async () => {
+    const b = bench();
+    const service = v4Service({ [V4_LIST]: records(2) });
+    service.fault = ({ request: { stream } }) =>
+      stream.model === 'core/companies' ? null : { kind: 'throw', error: httpError(500) };
+    await b.run(service, 'v4');
+    expect(b.look((db) => listV4Companies(db, config()))).toEqual([7n]);
+    service.fault = () => null;
+    const other = { ...config(), database: b.file, v4: { ...config().v4, baseUrl: 'http://127.0.0.1:8' } };
+    expect((await b.run(service, 'v4', { config: other })).error).toBeNull();
+  });
 });
