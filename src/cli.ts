@@ -4,7 +4,7 @@ import type { Io } from './commands/command.js';
 import { describeFileError, errorCodeOf, exitCodeOf, SvcError, throwIfInterrupted } from './errors.js';
 import { runProgram, write } from './program.js';
 
-/** Exit codes of the signals that stop a command: 128 + their number. */
+/** 128 + the number of the signal. */
 const EXIT_BY_SIGNAL = { SIGINT: 130, SIGTERM: 143 } as const;
 type StopSignal = keyof typeof EXIT_BY_SIGNAL;
 
@@ -73,10 +73,7 @@ function watchSignals(stop: Stop): void {
   };
 }
 
-/**
- * Ends the process by the signal itself: `process.exit` would wait for a thread that opens a pipe without a partner. A
- * shell sees 130 or 143 either way.
- */
+/** By the signal itself: `process.exit` would wait for a thread that opens a pipe without a partner. */
 function leaveAtOnce(signal: StopSignal): void {
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
@@ -100,7 +97,6 @@ function watchPipes(): void {
   process.stderr.on('error', () => {});
 }
 
-/** Waits until all text is written, and lets `watchPipes` handle a closed pipe. */
 async function flush(): Promise<void> {
   await write(process.stdout, '');
   await write(process.stderr, '');

@@ -1,9 +1,4 @@
-/**
- * The words of the product, as closed types. Imports nothing.
- *
- * Ids are exact 64-bit integers end to end: `bigint` inside the program, INTEGER in SQLite, strings of
- * digits in JSON.
- */
+// Ids are exact 64-bit integers end to end: `bigint` inside the program, INTEGER in SQLite, strings of digits in JSON.
 
 export const MIN_INT64 = -(2n ** 63n);
 export const MAX_INT64 = 2n ** 63n - 1n;
@@ -32,7 +27,6 @@ export type Generation = (typeof GENERATIONS)[number];
 export const STREAM_STATES = ['running', 'complete', 'short', 'absent', 'failed'] as const;
 export type StreamState = (typeof STREAM_STATES)[number];
 
-/** Whether a list was not read to its end; the next export continues it. */
 export function isUnfinished({ state }: { readonly state: StreamState }): boolean {
   return state === 'running' || state === 'failed';
 }
@@ -42,7 +36,6 @@ export function shownState(state: StreamState, isBegun: boolean): StreamState | 
   return state === 'running' && !isBegun ? 'not started' : state;
 }
 
-/** Why the data do not support a decision. */
 export const STALE_REASONS = [
   'expired',
   'company_not_paired',
@@ -71,7 +64,7 @@ export type Server = (typeof SERVERS)[number];
 
 /** A V3 path paired with its V4 model name; `v4: null` says the model is known to be absent from V4. */
 export interface ModelPair {
-  /** `category/model`, and the pair's name everywhere in the product. */
+  /** Such as `accounting/invoices`. */
   readonly v3: string;
   readonly v4: string | null;
   readonly expand: readonly string[];
@@ -89,7 +82,6 @@ export interface StreamKey {
   readonly companyId: bigint | null;
 }
 
-/** An object nested in a record, such as a line item. */
 export interface PageChild {
   /** The record's member that holds it. */
   readonly path: string;
@@ -118,7 +110,6 @@ export interface PageRecord {
   readonly facts: Uint8Array | null;
 }
 
-/** Why an object of a page is not taken as a record or child. */
 export const REJECT_REASONS = [
   'not_an_object',
   'no_svc_id',
@@ -129,7 +120,6 @@ export const REJECT_REASONS = [
   'bad_deleted_at',
 ] as const;
 
-/** An object of a page that is not a valid record or child; it is kept as received and counted. */
 export interface RejectedObject {
   readonly position: number;
   /** '' for a record, otherwise the child's field. */
@@ -152,7 +142,6 @@ export interface ListPage {
   readonly encoding: string;
 }
 
-/** An event of a running stage; `progress.ts` displays it. */
 export type ProgressEvent = StageEvent & {
   /** Both generations can be read at the same time, each in a stage of its own. */
   readonly generation?: Generation;
@@ -161,12 +150,10 @@ export type ProgressEvent = StageEvent & {
 type StageEvent =
   /** Begins a stage, of the event's generation if it names one. */
   | { readonly kind: 'stage'; readonly name: string }
-  /** Ends the stage of the event's generation. */
   | { readonly kind: 'end'; readonly how: 'done' | 'failed' }
   | {
       readonly kind: 'page';
       readonly stream: StreamKey;
-      /** Objects that arrived with this page. */
       readonly records: number;
       readonly totalCount: number | null;
     }
@@ -191,7 +178,6 @@ type StageEvent =
       readonly kind: 'resume';
       readonly endedLists: number;
       readonly endedRecords: number;
-      /** Of lists that have not ended. */
       readonly openRecords: number;
     }
   | { readonly kind: 'note'; readonly level: 'info' | 'warning'; readonly text: string };
@@ -204,9 +190,7 @@ export function progressOf(generation: Generation, onProgress: OnProgress): OnPr
 
 /**
  * Runs work that cannot check the signal, such as a long SQL statement. A signal then ends the process at once, so the
- * work must be safe to cut off anywhere.
- *
- * @throws SvcError `interrupted` if a signal came before
+ * work must be safe to cut off anywhere. @throws SvcError `interrupted` if a signal came before
  */
 export type RunUninterruptible = <T>(work: () => T) => Promise<T>;
 
@@ -225,7 +209,6 @@ export type Env = Readonly<Record<string, string | undefined>>;
 /** How old the evidence may be where the configuration does not say it. */
 export const DEFAULT_MAX_AGE_MS = 24 * 3_600_000;
 
-/** A pair of companies named by the user. */
 export interface NamedCompanyPair {
   /** Line in the file, from 1. */
   readonly line: number;
@@ -235,12 +218,10 @@ export interface NamedCompanyPair {
   readonly v4CompanyId: bigint | null;
 }
 
-/** A user's decision on one V3 id, or on a V4 id without a V3 record. */
 export interface Decision {
   /** Line in the file, from 1. */
   readonly line: number;
   readonly model: string;
-  /** '' for records, otherwise the children's field. */
   readonly path: string;
   readonly region: string;
   readonly v3CompanyId: bigint;
@@ -253,7 +234,6 @@ export interface Decision {
   readonly until: string | null;
 }
 
-/** Whether a decision no longer holds at a time, ms since 1970. */
 export function isExpired({ until }: Pick<Decision, 'until'>, nowMs: number): boolean {
   return until !== null && nowMs >= Date.parse(until);
 }

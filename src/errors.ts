@@ -41,7 +41,7 @@ export const EXIT_BY_CODE = {
 
 export type ErrorCode = keyof typeof EXIT_BY_CODE;
 
-/** Details of an error; they never contain secrets or bodies. */
+/** They never contain secrets or bodies. */
 export interface ErrorFacts {
   readonly [name: string]: string | number | bigint | null | undefined;
 }
@@ -70,7 +70,6 @@ export class SvcError extends Error {
   }
 }
 
-/** Exit code of anything thrown: 70 for unexpected errors. */
 export function exitCodeOf(error: unknown): number {
   return expectedError(error)?.exitCode ?? EXIT_BY_CODE.internal;
 }
@@ -89,11 +88,7 @@ export async function orError<T>(work: () => T | Promise<T>): Promise<T | SvcErr
   }
 }
 
-/**
- * Yields to the event loop once, so that pending signals are handled.
- *
- * @throws SvcError `interrupted` if the signal was aborted
- */
+/** Yields to the event loop once, so that pending signals are handled. @throws SvcError `interrupted` */
 export async function throwIfInterrupted(signal: AbortSignal): Promise<void> {
   await new Promise<void>((resume) => setImmediate(resume));
   if (signal.aborted) throw new SvcError('interrupted', 'Stopped before the end.');

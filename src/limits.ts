@@ -40,9 +40,8 @@ const ZERO_BY_DEFAULT: readonly string[] = [
 ];
 
 /**
- * The single limit that judges a row: the most specific configured one (model and reason, model and status, reason,
- * status), otherwise the default. A reason covers `parent_` and that reason. A limit on a status does not cover what a
- * person decided.
+ * The limit that judges a row: the most specific configured one (model and reason, model and status, reason, status),
+ * otherwise the default. A reason covers `parent_` and that reason; a status does not cover what a person decided.
  */
 export function limitOf(limits: Limits, { model, status, reason }: JudgedRow): Limit {
   const bare = reason === null ? null : bareReason(reason);
@@ -55,7 +54,6 @@ export function limitOf(limits: Limits, { model, status, reason }: JudgedRow): L
   );
 }
 
-/** The limit that judges one model's count of rejected objects, short lists, conflicts, merged rows or stale decisions. */
 export function limitOfCounter(limits: Limits, model: string, counter: Counter): Limit {
   return findConfigured(limits, model, [counter]) ?? defaultLimit(counter);
 }
@@ -84,10 +82,7 @@ export function listConfigured({ global, models }: Limits): Limit[] {
   ];
 }
 
-/**
- * Whether a limit allows `actual` rows, where `base` rows of its scope have a V3 id. Shares are exact: 0.29 % of 10,000 is
- * 29 and not 28.999….
- */
+/** Of `base` rows with a V3 id, `actual` are judged. Shares are exact: 0.29 % of 10,000 is 29 and not 28.999…. */
 export function isWithin(value: LimitValue | null, actual: number, base: number): boolean {
   if (value === null) return true;
   if (typeof value === 'number') return actual <= value;
@@ -96,10 +91,7 @@ export function isWithin(value: LimitValue | null, actual: number, base: number)
   return BigInt(actual) * scale <= BigInt(whole + fraction) * BigInt(base);
 }
 
-/**
- * Whether somebody accepted findings like this row: the limit that judges it is not zero. Whether all findings together
- * are within the limit is the gate's question.
- */
+/** Whether somebody accepted findings like this row; the gate judges whether all together are within the limit. */
 export function isAccepted(limits: Limits, row: JudgedRow): boolean {
   const { value } = limitOf(limits, row);
   return value === null || Number.parseFloat(String(value)) > 0;

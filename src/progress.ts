@@ -112,7 +112,6 @@ function writeThrough(
   return Object.assign(wrapped, target.isTTY === undefined ? {} : { isTTY: target.isTTY });
 }
 
-/** A display of permanent lines, and of one line for each stage. */
 interface Display {
   write(line: string): void;
   /** @param stages the parts of each stage's line, most important first */
@@ -170,7 +169,6 @@ function repeatEvery(ms: number, work: () => void): () => void {
 
 interface StreamTally {
   records: number;
-  /** As reported by the service; null if it is not. */
   total: number | null;
   ended: boolean;
 }
@@ -184,7 +182,6 @@ class Stage {
   #waits = 0;
   #wait = { untilMs: 0, reason: '' };
   #step: Extract<ProgressEvent, { kind: 'step' }> | null = null;
-  /** Number of lists that the stage reads; null if unknown. */
   #lists: number | null = null;
   /** What an earlier process has read. */
   #resumed = { endedLists: 0, endedRecords: 0, openRecords: 0 };
@@ -233,7 +230,6 @@ class Stage {
     return [this.name, ...wait, ...(this.#pages === 0 ? this.#stepParts() : this.#recordParts(nowMs))];
   }
 
-  /** The final line; null if there is nothing to add. */
   renderEnd(nowMs: number, end: 'done' | 'failed'): string | null {
     const took = formatDuration(nowMs - this.#startedMs);
     if (this.#pages === 0) {

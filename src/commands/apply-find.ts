@@ -81,7 +81,6 @@ function findResult(places: readonly Place[], regions: readonly string[]): Resul
   return { exitCode: 0, json: { action: 'find', places, apply: { targets }, exitCode: 0, next }, text };
 }
 
-/** Lines for `apply.targets`. */
 function targetsOf({ kind, file, urlEnv, columns }: Place): object[] {
   const likely = columns.filter(({ standing }) => standing === 'likely');
   return [...new Set(likely.map(({ table }) => table))].map((table) => ({

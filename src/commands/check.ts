@@ -19,12 +19,7 @@ export const checkCommand: DefineCommand = (run) =>
       }),
     );
 
-/**
- * Judges the remap in the database. `run` ends with this after export and remap, with the same output options
- * (`REPORT_OUTPUTS`).
- *
- * @throws SvcError `config` if a generation answered 404 to every list, `corrupt_database` if the remap was changed
- */
+/** @throws SvcError `config` if a generation answered 404 to every list, `corrupt_database` if the remap was changed */
 export async function judgeRemap(io: Io, config: Config, scope: Required<Scope>): Promise<Result> {
   const { verifyRemap } = await import('../store/integrity.js');
   const { assertListsExist } = await import('../store/readiness.js');

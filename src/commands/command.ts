@@ -3,11 +3,9 @@ import type { CommandUnknownOpts } from '@commander-js/extra-typings';
 import type { Config } from '../config/config.js';
 import type { Clock, Env, OnProgress, RunUninterruptible } from '../domain.js';
 
-/** How text is laid out for the reader. */
 export interface Style {
   readonly width: number;
   readonly color: boolean;
-  /** Print everything, not only the most important. */
   readonly verbose: boolean;
 }
 
@@ -19,7 +17,6 @@ export interface Io {
   readonly stderr: Writable & { readonly isTTY?: boolean };
   readonly env: Env;
   readonly clock: Clock;
-  /** Of the package. */
   readonly version: string;
   readonly style: Style;
   readonly signal: AbortSignal;
@@ -32,7 +29,6 @@ export interface Io {
 /** What a command did. Text and JSON are made from one object. */
 export interface Result {
   readonly exitCode: number;
-  /** Written by `--json`. */
   readonly json?: unknown;
   /** Text for stdout, unless an output goes to stdout. */
   readonly text?: (style: Style) => string;
@@ -43,7 +39,6 @@ export interface Result {
 /**
  * Runs a command's work. The host removes the requested output files, shows progress, writes the result in every
  * requested format, and turns an error into a message, an error document and an exit code.
- *
  * @param outputs options that name output files, such as `json`
  */
 export type Run = (

@@ -59,7 +59,6 @@ interface Demo {
   run(line: string, show?: (text: string) => string): Promise<void>;
 }
 
-/** Prepares the folder: configuration, API key, and a database of stored ids. */
 async function openDemo(folder: string, sandbox: Sandbox, io: Io): Promise<Demo> {
   const { loadConfig } = await import('../config/load-config.js');
   const { writeText } = await import('../runtime/write-output.js');
@@ -110,7 +109,6 @@ async function runWords(words: readonly string[], io: Io): Promise<Result> {
   return must(result, `result of ${words.join(' ')}`);
 }
 
-/** Stores V3 ids as a product would: in the table `sales` of shop.db. */
 async function storeIds(folder: string, sandbox: Sandbox): Promise<void> {
   const { Sqlite } = await import('../store/sqlite.js');
   const ids = [...sandbox.truth()].flatMap((row) =>
@@ -125,7 +123,6 @@ async function storeIds(folder: string, sandbox: Sandbox): Promise<void> {
   db.close();
 }
 
-/** From the first verdict to a gate that passes: what a person does, and what each step changes. */
 async function decide({ folder, sandbox, print, run, configure }: Demo): Promise<void> {
   const { DECISIONS_HEADER } = await import('../config/user-files.js');
   configure({});

@@ -40,7 +40,7 @@ export const exportCommand: DefineCommand = (run) =>
         const generations = generation === undefined ? GENERATIONS : [generation];
         const request = requestOf(options, config, generations);
         const ended = await exportGenerations(request, config, io);
-        return resultOf(ended, config, io);
+        return resultOf(ended, io);
       }),
     );
 
@@ -69,11 +69,7 @@ export function requestOf(
   };
 }
 
-/**
- * Reads the lists of the generations into the database. An incomplete generation does not stop the other one.
- *
- * @throws SvcError, see `runExport`
- */
+/** Reads the lists of the generations into the database. @throws SvcError, see `runExport` */
 export async function exportGenerations(
   request: ExportRequest,
   config: Config,
@@ -106,21 +102,12 @@ function orInterrupted(error: unknown, signal: AbortSignal): unknown {
 
 const RESUME = 'Run the same command again: it continues where it stopped.';
 
-/**
- * What an export did; an incomplete export is its error.
- *
- * @throws SvcError the error of a generation with the lowest exit code
- */
-async function resultOf({ generations }: ExportSummary, config: Config, io: Io): Promise<Result> {
+/** What an export did. @throws SvcError the error of a generation with the lowest exit code */
+async function resultOf({ generations }: ExportSummary, io: Io): Promise<Result> {
   const errors = generations.flatMap(({ error }) => error ?? []);
   const [worst, ...others] = errors.toSorted((a, b) => a.exitCode - b.exitCode);
   for (const { message } of others) io.onProgress({ kind: 'note', level: 'warning', text: message });
   if (worst !== undefined) throw worst;
-  const { assertListsExist } = await import('../store/readiness.js');
-  const { readDatabase } = await import('./database.js');
-  await readDatabase(config, (db) => {
-    for (const { generation } of generations) assertListsExist(db, generation);
-  });
   const lines = generations.map(({ generation, streams }) =>
     describeLists(
       generation,

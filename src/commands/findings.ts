@@ -99,7 +99,6 @@ function withParents(reason: string): string[] {
   return bare === reason ? [reason, `parent_${reason}`] : [reason];
 }
 
-/** The first findings of each reason, with the number of all, and what settles the most frequent. */
 async function listFindings(
   db: Db,
   config: Config,
@@ -129,7 +128,6 @@ async function listFindings(
 const MAX_CHARS = 60;
 const TITLES = ['V3 id', 'V4 id', 'Company', 'Model', 'platform_id'];
 
-/** A section for each reason, with its first rows. */
 async function describeReasons(rows: readonly RemapRow[], counts: readonly RowTally[], namesRegion: boolean) {
   const { nameOfPath, tableOf } = await import('../report/document.js');
   const { describeIds, titleWithKey } = await import('../report/next-steps.js');
@@ -180,7 +178,6 @@ async function nextFor(
   return actionFor(key, readWindows(db, filter), limitOf(limits, at(tallies, 0)).model);
 }
 
-/** @throws SvcError `usage` if a file exists */
 async function writeDrafts(
   db: Db,
   config: Config,

@@ -56,7 +56,6 @@ async function renderStarter({ v3 = [], v4 }: InitOptions): Promise<string> {
   return withV3.replace(`"https://${PLACEHOLDER_HOST}"`, () => baseUrl);
 }
 
-/** The address as JSON. */
 function checkAddress(option: string, { data, error }: z.ZodSafeParseResult<string>): string {
   if (error === undefined) return JSON.stringify(data);
   throw new SvcError('usage', `${option} ${error.issues.map(({ message }) => message).join(', ')}.`);

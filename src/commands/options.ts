@@ -28,7 +28,6 @@ export function wholeNumber(min: number, max: number): (value: string) => number
   };
 }
 
-/** Parses a duration such as `10m`, in ms. */
 export function durationMs(value: string): number {
   const ms = parseDuration(value);
   if (ms !== null) return ms;
@@ -48,11 +47,7 @@ export function narrowingOf(
   return { models: options.model ?? [], companies: options.company ?? [] };
 }
 
-/**
- * The model, field of children (null: not named), region and company of ids.
- *
- * @throws SvcError `usage` for what is not configured
- */
+/** The model, field of children (null: not named), region and company of ids. @throws SvcError `usage` */
 export function placeOf(
   name: string,
   options: { readonly region?: string | undefined; readonly company?: bigint | undefined },

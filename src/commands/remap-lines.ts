@@ -14,12 +14,7 @@ export function* renderNdjson(rows: Iterable<RemapRow>): Generator<string> {
   }
 }
 
-/**
- * Reads findings as NDJSON, one row of the remap a line, while they are written.
- *
- * @param sha256 of the remap that the command read before; null if there was none
- * @throws SvcError `incomplete` if another remap was built meanwhile
- */
+/** Findings as NDJSON of the remap with this digest. @throws SvcError `incomplete` if another was built meanwhile */
 export function* readFindingLines(
   config: Config,
   filter: RemapFilter,

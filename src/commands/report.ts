@@ -39,12 +39,7 @@ export const reportCommand: DefineCommand = (run) =>
       }),
     );
 
-/**
- * Builds the report from the database.
- *
- * @param inspect runs first, on the same snapshot
- * @throws SvcError as `readDatabase` and `buildReport` do
- */
+/** @param inspect runs first, on the same snapshot */
 export async function readReport(
   io: Io,
   config: Config,

@@ -16,7 +16,6 @@ const MAX_BYTES = 1_048_576;
 
 /**
  * Reads the keys that the configuration refers to, from environment variables or files.
- *
  * @throws SvcError `config`, naming the variable or file, if a key is missing, empty, readable by others, or not usable
  * in a header
  */

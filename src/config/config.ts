@@ -105,7 +105,6 @@ const CHUNK_BYTES = 65_536;
 
 /**
  * Reads a text file, pipe or device up to a size. It waits for a pipe without blocking signals.
- *
  * @param check looks at the open file before it is read
  * @throws SvcError `bad_input` if it is larger; errors of the system
  */

@@ -19,7 +19,6 @@ export interface ConfigFlags {
 /**
  * Loads the configuration from defaults, file, environment (`SVC_MIGRATE_CONFIG`, `SVC_MIGRATE_DB`) and flags; later
  * ones override earlier ones. Paths in the file are relative to it, others to the working directory.
- *
  * @param given `nowMs`: the time that `backfill.days` is subtracted from
  * @throws SvcError `config`, naming every problem with its path
  */

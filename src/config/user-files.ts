@@ -180,7 +180,7 @@ function parseLines(text: string): {
       bom: true,
       comment: '#',
       comment_no_infix: true,
-      // Otherwise the end of the first line is taken for that of all.
+      // Otherwise all lines are taken to end as the first one does.
       record_delimiter: ['\r\n', '\n', '\r'],
       relax_column_count: true,
       relax_quotes: true,
@@ -204,11 +204,7 @@ function parseLines(text: string): {
 
 type FileSettings = Pick<Config, 'companies' | 'decisions' | 'models' | 'v3'>;
 
-/**
- * The pairs in `companies.csv`; empty if no such file is configured.
- *
- * @throws SvcError `bad_input`, with every problem and its line
- */
+/** The pairs in `companies.csv`, if it is configured. @throws SvcError `bad_input`, with every problem in it */
 export async function readCompaniesFile(config: FileSettings): Promise<NamedCompanyPair[]> {
   const { 'companies.match.file': file } = listInputFiles(config);
   if (file === undefined) return [];
@@ -220,11 +216,7 @@ export async function readCompaniesFile(config: FileSettings): Promise<NamedComp
   );
 }
 
-/**
- * The decisions in `decisions.csv`; empty if no such file is configured.
- *
- * @throws SvcError `bad_input`, with every problem and its line
- */
+/** The decisions in `decisions.csv`, if it is configured. @throws SvcError `bad_input`, with every problem in it */
 export async function readDecisionsFile(config: FileSettings): Promise<Decision[]> {
   const { decisions: file } = listInputFiles(config);
   if (file === undefined) return [];

@@ -20,7 +20,6 @@ const READ_WRITE = /^flags:\s+\d*2$/m;
 const OPEN_FILE = /^(?:\/dev\/(?:std(?:out|err)|fd\/\d+)|\/proc\/self\/fd\/\d+)$/;
 const STDOUT_FILE = /^(?:-|\/dev\/stdout|\/(?:dev|proc\/self)\/fd\/1)$/;
 
-/** Whether an output goes to stdout: `-`, or one of its file names. */
 export function isStdout(target: string): boolean {
   return STDOUT_FILE.test(target);
 }
@@ -28,7 +27,6 @@ export function isStdout(target: string): boolean {
 /**
  * Writes to stdout or a file. A file is replaced atomically and readable by its owner only; devices, pipes and open
  * files are written to in place.
- *
  * @throws SvcError `output` if it cannot be written (full disk, missing folder, closed pipe), `interrupted`
  */
 export async function writeOutput(
@@ -44,11 +42,7 @@ export async function writeOutput(
   });
 }
 
-/**
- * Creates a file atomically; an existing file is never overwritten, even one created meanwhile.
- *
- * @throws SvcError `usage` if it exists, `output`
- */
+/** Creates a file atomically. @throws SvcError `usage` if it exists, even if it was created meanwhile, `output` */
 export async function createFile(target: string, text: string): Promise<void> {
   const file = resolve(target);
   await onFile(target, () =>
@@ -59,11 +53,7 @@ export async function createFile(target: string, text: string): Promise<void> {
   });
 }
 
-/**
- * Writes to a stream and waits until all of it is flushed.
- *
- * @throws SvcError `output` if the reader closed the pipe or the disk is full
- */
+/** Waits until all of it is flushed. @throws SvcError `output` if the reader closed the pipe or the disk is full */
 export async function writeText(stream: Writable, chunks: Chunks): Promise<void> {
   // A failed write also emits `error` later, which would end the process if there were no listener.
   const ignore = () => {};
@@ -134,7 +124,6 @@ async function syncAndClose(handle: FileHandle): Promise<void> {
   }
 }
 
-/** Runs `work` and turns its system errors into ours. @throws SvcError `output` */
 async function onFile<T>(target: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -168,7 +157,6 @@ const COMPANIONS = ['', '-journal', '-wal', '-shm', '-writer', '.lock'];
 
 /**
  * Checks that no two outputs share a target, and that none would replace one of `inputs` or its companions.
- *
  * @throws SvcError `usage`; `output` if a target cannot be a file
  */
 export async function assertTargets(targets: readonly string[], inputs: readonly string[]): Promise<void> {
@@ -203,7 +191,6 @@ export async function assertTargets(targets: readonly string[], inputs: readonly
 /**
  * Checks that the process was not started without a stdout (`>&-`). Node then opens /dev/null for reading and writing
  * in its place; a shell's `> /dev/null` opens it for writing only.
- *
  * @throws SvcError `output`
  */
 function assertStdout(): void {
