@@ -38,7 +38,11 @@ async function planColumn(
   remap: RemapIds,
   onProgress: OnProgress,
 ): Promise<ColumnPlan> {
-  const notes = [...findWriteObstacles(table, column), ...findSwitchObstacles(table, column)];
+  const notes = [
+    ...findWriteObstacles(table, column),
+    ...findSwitchObstacles(table, column),
+    ...warnOfKey(table, column),
+  ];
   const tally = new Tally();
   if (!isSwitched(column))
     for await (const values of judgeValues(table.db, column, remap, onProgress)) tally.addAll(values);
@@ -49,6 +53,12 @@ async function planColumn(
     counts: tally.list(),
     notes: [...notes, ...describeEmptyPaths(table.facts.table, column.ids, tally.emptyPaths())],
   };
+}
+
+function warnOfKey({ facts }: ApplyTable, { column }: TableColumn): Obstacle[] {
+  if (facts.key.length !== 1 || facts.key[0] !== column.name) return [];
+  const text = `${facts.table}.${column.name} is the primary key of ${facts.table}: make sure that it holds V3 ids and not numbers of its own.`;
+  return [{ stops: 'none', code: 'own_key', text }];
 }
 
 export interface CheckedColumn {

@@ -138,6 +138,40 @@ describe('apply', () => {
     expect(dumpOf(shop)).toBe(before);
   });
 
+  it('passes ids without a V4 id that the limits accept, and names --partial and --empty where they are needed', async () => {
+    const { json, shop } = await openShop(`${SHOP}, (4, 61, 'd')`);
+    const next = async (code: number, ...words: readonly string[]) => {
+      const ended = await json('apply', ...words);
+      expect(ended.code).toBe(code);
+      return String(ended.json.next);
+    };
+    expect(await next(0, 'plan')).toBe('svc-migrate apply write --partial');
+    expect(await next(1, 'write', '--yes')).toBe(
+      'leave their new cells empty: svc-migrate apply write --partial',
+    );
+    expect(await next(0, 'write', '--yes', '--partial')).toBe('svc-migrate apply check');
+    expect(await next(0, 'check')).toBe('svc-migrate apply switch --empty');
+    expect(await next(1, 'switch', '--yes')).toMatch(/^set these cells to NULL: .* --empty, or give/);
+    expect(await next(0, 'switch', '--yes', '--empty')).toBe('svc-migrate apply check');
+    expect(await next(0, 'check')).not.toContain('--empty');
+    await json('apply', 'undo', '--yes');
+    execute(shop, 'insert into o(item) values (60)');
+    expect(await next(1, 'plan')).toBe(
+      'give the ids that no limit accepts a V4 id or a decision, or leave new cells empty: svc-migrate apply write --partial',
+    );
+    expect(await next(1, 'write', '--yes')).toMatch(/^give the ids that no limit accepts/);
+  });
+
+  it('warns of a target that is the key of its own table', async () => {
+    const { run, file } = await openShop();
+    execute(file('shop.db'), 'create table p(id integer primary key); insert into p values (1), (2)');
+    const ids = (column: string) => ['--table', 'p', '--ids', `${column}=payments/items`];
+    const { code, stdout } = await run('apply', 'plan', 'shop.db', ...ids('id'));
+    expect(code).toBe(0);
+    expect(stdout.replaceAll(/\s+/g, ' ')).toContain('p.id is the primary key of p');
+    expect((await run('apply', 'plan')).stdout).not.toContain('primary key');
+  });
+
   it('names the region, not --partial, where two regions use an id for different records', async () => {
     const job = await openShop();
     await saveRemap(
