@@ -64,7 +64,7 @@ export function contextOf(action: string, { env, signal, runUninterruptible, onP
   return { connection: { signal, runUninterruptible, lockTimeoutMs: LOCK_TIMEOUT_MS }, env, onProgress };
 }
 
-/** The configuration; null if a file or variable is named and there is no configuration. */
+/** Null if a file or variable is named and there is no configuration. */
 async function configFor(words: readonly string[], io: Io): Promise<Config | null> {
   const [word] = words;
   const isPlace = words.length === 1 && word !== undefined && findKind(word, io.env) !== null;
@@ -80,7 +80,6 @@ function select({ words, table, ids = [] }: StepOptions, config: Config | null, 
   return selectTargets({ words, table, ids }, config?.apply.targets ?? [], io.env);
 }
 
-/** A command line that goes on with the same targets. */
 function commandOf(action: string, { words, table, ids = [] }: StepOptions, ...flags: string[]): string {
   const tables = table === undefined ? [] : ['--table', table];
   const named = ['plan', 'write'].includes(action) ? [...tables, ...ids.flatMap((id) => ['--ids', id])] : [];
@@ -109,7 +108,6 @@ function nothingDone(text: string): Result {
   return { exitCode: 0, text: () => `${text}\n` };
 }
 
-/** A result whose JSON and text end with what to do next. */
 function resultOf(facts: object, exitCode: number, next: string, render: (style: Style) => string): Result {
   return {
     exitCode,

@@ -8,7 +8,6 @@ import type { Io } from './command.js';
 /**
  * Runs `work` on a read-only snapshot of the configured database. If it fails for a reason that it does not foresee, the
  * whole file and the remap are checked, because damage can be the cause.
- *
  * @throws SvcError `other_configuration` if it was exported with another configuration, and as `openDatabase` does
  */
 export async function readDatabase<T>(config: Config, work: (db: Db) => T | Promise<T>): Promise<T> {
@@ -67,12 +66,7 @@ export async function readVerifiedRemap<T>(
   });
 }
 
-/**
- * Runs `work` on the configured database, which this process alone may write.
- *
- * @param mode `create` also creates the database
- * @throws SvcError `locked`, and as `openDatabase` does
- */
+/** Runs `work` on the configured database, which this process alone may write. @throws SvcError `locked` */
 export async function writeDatabase<T>(
   { database }: Pick<Config, 'database'>,
   mode: 'create' | 'write',
