@@ -147,25 +147,32 @@ function dayOf(time: string | null): string {
   return time?.slice(0, 10) ?? '–';
 }
 
-const SET_SINCE = 'Set "backfill.since" to what the operator says.';
-
 function warningsOf({ windows, cannotSee, evidence }: Report): string[] {
-  const doubtful = windows.filter((window) => window.doubtful > 0);
-  const unknown = windows.filter((window) => window.doubtful === 0 && window.unexplained > 0);
   const warnings = [
-    ...doubtful.slice(0, 1).map(({ model, since, v4SvcId, nineTenthsSince }) => {
-      const names = listFirst(doubtful.map((window) => window.model));
-      return `Doubtful start of V4's history (${names}): for ${model} it is ${dayOf(since)} because of one record (V4 id ${v4SvcId}), but nine in ten records are from ${dayOf(nineTenthsSince)} on. ${SET_SINCE}`;
-    }),
-    unknown.length > 0 &&
-      `${countOf(
-        sumOf(unknown, (window) => window.unexplained),
-        'V3 id',
-      )} of ${listFirst(unknown.map(({ model }) => model))} cannot be explained because V4 has too few records there to infer where its history starts. ${SET_SINCE}`,
+    historyWarning(windows),
     cannotSee.find(({ code }) => code === 'absent_in_v3')?.text,
     evidence.remap?.stale && `The remap is out of date: ${evidence.remap.changed.join('; ')}.`,
   ];
   return warnings.filter((text) => typeof text === 'string');
+}
+
+/** Where one old record makes the start doubtful, and what is unexplained because it is unknown. */
+function historyWarning(windows: Report['windows']): string | null {
+  const doubtful = windows.filter((window) => window.doubtful > 0);
+  const unknown = windows.filter((window) => window.doubtful === 0 && window.unexplained > 0);
+  const ids = sumOf(unknown, (window) => window.unexplained);
+  const parts = [
+    ...doubtful.slice(0, 1).map(({ model, since, v4SvcId, nineTenthsSince }) => {
+      const number = countOf(doubtful.length, 'model');
+      return `The start of V4's history is doubtful in ${number}: in ${model} it is ${dayOf(since)} because of one record (V4 id ${v4SvcId}), and nine in ten are from ${dayOf(nineTenthsSince)} on.`;
+    }),
+    ...(ids === 0
+      ? []
+      : [
+          `${countOf(ids, 'V3 id')} of ${listFirst(unknown.map(({ model }) => model))} cannot be explained: V4 has too few records there to infer its start.`,
+        ]),
+  ];
+  return parts.length === 0 ? null : `${parts.join(' ')} Set "backfill.since" to what the operator says.`;
 }
 
 function obstacleSection({ blockers, gate, windows }: Report): Section {
@@ -186,13 +193,11 @@ export function obstacleItems(limits: readonly JudgedLimit[], windows: Report['w
 }
 
 /** `3 V3 records, 1 V3 line item in crm/companies (limit unmatched)` */
-function describeObstacle({ models, limit, count, ...ids }: Obstacle): string {
-  const [first] = models;
-  if (first === undefined) return limit.detail ?? `limit ${nameOfLimit(limit)}: ${describeLimit(limit)}`;
+function describeObstacle({ models: [model, ...others], limit, count, ...ids }: Obstacle): string {
+  if (model === undefined) return limit.detail ?? `limit ${nameOfLimit(limit)}: ${describeLimit(limit)}`;
   const found = describeIds(ids) || countOf(count, UNIT_NAMES[limit.unit]);
-  const byModel = models.map(([model, number]) => `${model} ${groupDigits(number)}`);
-  const where = models.length === 1 ? ` in ${first[0]}` : `; by model: ${listFirst(byModel, 3)}`;
-  return `${found}${where} (limit ${nameOfLimit(limit)})`;
+  const where = others.length === 0 ? model : `${others.length + 1} models, most in ${model}`;
+  return `${found} in ${where} (limit ${nameOfLimit(limit)})`;
 }
 
 const UNIT_NAMES: Readonly<Record<JudgedLimit['unit'], string>> = {
@@ -431,8 +436,9 @@ export function nameOfPath({ model, path }: { readonly model: string; readonly p
 
 function ageSection({ timeline: { months, undated }, windows }: Report): Section {
   const [since = null] = windows.flatMap((window) => window.since ?? []).sort();
+  const known = windows[0]?.source === 'configured' ? '' : ' in the model where it starts first';
   const start =
-    since === null ? "The start of V4's history is unknown." : `V4's history starts ${dayOf(since)}.`;
+    since === null ? "The start of V4's history is unknown." : `V4's history starts ${dayOf(since)}${known}.`;
   const rest = undated === 0 ? '' : ` ${countOf(undated, 'record')} without a readable date.`;
   const rows = months.map(({ month, matched, unmatched, other }) => [month, matched, unmatched, other]);
   return {
@@ -453,14 +459,13 @@ function sampleSection({ findings, reasons }: Report): Section {
       row.v3_company_id === null ? `V4 ${row.v4_company_id}` : `${row.v3_company_id} in ${row.region}`;
     const title = titleOfKey(outcomeKey(row.status, row.reason));
     const key = cutText(row.platform_id ?? '–', MAX_CHARS);
-    const evidence = cutText(JSON.stringify(row.evidence), MAX_CHARS);
-    return [nameOfPath(row), row.v3_svc_id, row.v4_svc_id, company, title, key, evidence];
+    return [nameOfPath(row), row.v3_svc_id, row.v4_svc_id, company, title, key];
   });
   return {
     id: 'samples',
     title: 'Samples: the first findings of each reason',
     texts: [`Findings: ${describeIds(addIds(reasons))}. All of them: ${findings.fullList}.`],
-    ...tableOf(['Model', 'V3 id', 'V4 id', 'Company', 'Finding', 'platform_id', 'Evidence'], rows),
+    ...tableOf(['Model', 'V3 id', 'V4 id', 'Company', 'Finding', 'platform_id'], rows),
     isDetail: true,
   };
 }

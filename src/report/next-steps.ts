@@ -2,7 +2,7 @@ import { describeOutcome, outcomeKey, type ReasonText, splitKey } from '../reaso
 import type { Blocker } from '../store/readiness.js';
 import type { WindowRow } from '../store/report-rows.js';
 import { countOf } from '../text/numbers.js';
-import { compare, groupBy, sumOf } from '../text/rows.js';
+import { compare, groupBy, sumBy, sumOf } from '../text/rows.js';
 import type { IdCounts, JudgedLimit } from './gate.js';
 
 /** Limits that are no reasons. */
@@ -104,8 +104,8 @@ export interface Obstacle extends IdCounts {
   readonly limit: JudgedLimit;
   /** Everything of this key that the limit judged. */
   readonly count: number;
-  /** By model, highest count first. */
-  readonly models: readonly (readonly [model: string, count: number])[];
+  /** Those with the most of it first. */
+  readonly models: readonly string[];
 }
 
 /** What the failed limits refuse, largest first. Line items of a record without a twin count under its reason. */
@@ -121,13 +121,17 @@ export function listObstacles(limits: readonly JudgedLimit[]): Obstacle[] {
 }
 
 function obstacleOf(limit: JudgedLimit, key: string, rows: JudgedLimit['contributors']): Obstacle {
-  const byModel = groupBy(rows, ({ model }) => model);
-  const models = [...byModel].map(([model, ofModel]) => [model, sumOf(ofModel, (row) => row.count)] as const);
+  const counts = sumBy(
+    rows,
+    ({ model }) => model,
+    ({ count }) => count,
+  );
+  const models = [...counts].sort(([a, ofA], [b, ofB]) => ofB - ofA || compare(a, b));
   return {
     key,
     limit,
-    count: sumOf(rows, (row) => row.count),
-    models: models.sort(([a, ofA], [b, ofB]) => ofB - ofA || compare(a, b)),
+    count: sumOf(rows, ({ count }) => count),
+    models: models.map(([model]) => model),
     ...addIds(rows),
   };
 }

@@ -5,8 +5,9 @@ import { formatTime, groupDigits } from '../text/numbers.js';
 import type { DocumentTable, Item, ReportDocument, Section } from './document.js';
 import type { Report } from './report-schema.js';
 
-/** Tables with more columns become a list of labelled values on narrow screens. */
+/** Tables with more columns or more texts become a list of labelled values on narrow screens. */
 const MAX_NARROW_COLUMNS = 5;
+const MAX_NARROW_TEXTS = 2;
 
 /** The report as one HTML page without scripts and external resources. */
 export function renderHtml(report: ReportDocument, { evidence, generatedAt, tool }: Report): string {
@@ -60,7 +61,9 @@ function renderTable({ columns, rows, total }: DocumentTable, caption: string): 
 `,
   );
   const more = total - rows.length;
-  return html`<table${trusted(columns.length > MAX_NARROW_COLUMNS ? ' class="wide"' : '')} aria-label="${caption}"><thead><tr>${head}</tr></thead><tbody>
+  const texts = columns.filter(({ numeric }) => !numeric).length;
+  const isWide = columns.length > MAX_NARROW_COLUMNS || texts > MAX_NARROW_TEXTS;
+  return html`<table${trusted(isWide ? ' class="wide"' : '')} aria-label="${caption}"><thead><tr>${head}</tr></thead><tbody>
 ${body}</tbody></table>
 ${more > 0 ? html`<p>${groupDigits(more)} more: see the JSON report.</p>\n` : html``}`;
 }

@@ -15,13 +15,14 @@ export interface TextStyle {
 /** Longer tables and lists begin with this many rows. */
 const MAX_ROWS = 10;
 const FIRST_ROWS = 5;
+const MAX_ITEMS = 4;
 /** Lines that a screen shows. */
 const SCREEN = 24;
 
 const CODES = { bold: '1', red: '1;31', green: '1;32', yellow: '1;33' } as const;
 const TONES = { pass: 'green', fail: 'red', incomplete: 'yellow', not_ready: 'yellow' } as const;
 
-/** The report for a terminal: the verdict, what stands in the way and the next step, then the numbers. */
+/** The report for a terminal: the verdict, the next step, what stands in the way, then the numbers. */
 export function renderText(report: ReportDocument, style: TextStyle): string {
   const { title, outcome, lead, warnings, next } = report;
   const verdict = paint([title], TONES[outcome], style);
@@ -40,9 +41,9 @@ export function renderText(report: ReportDocument, style: TextStyle): string {
       ...verdict,
       ...lead.flatMap((text) => wrap(text, style)),
       ...warnings.flatMap((text) => paint(wrap(`Warning: ${text}`, style), 'yellow', style)),
+      ...step,
     ],
     ...report.sections.filter(isHead).map((section) => renderObstacles(section, next, style)),
-    step,
     ...body,
     body.flat().length > SCREEN ? [...verdict, ...step] : [],
   ];
@@ -52,7 +53,7 @@ export function renderText(report: ReportDocument, style: TextStyle): string {
     .join('\n\n')}\n`;
 }
 
-/** The next step is printed below, so its item does not repeat it. */
+/** The next step is printed above, so its item does not repeat it. */
 function renderObstacles(section: Section, next: string, style: TextStyle): string[] {
   const items = (section.items ?? []).map(
     ({ action, ...item }): Item => (action === undefined || action === next ? item : { ...item, action }),
@@ -61,7 +62,7 @@ function renderObstacles(section: Section, next: string, style: TextStyle): stri
 }
 
 export function renderSection({ title, texts = [], table, items = [] }: Section, style: TextStyle): string[] {
-  const shown = first(items, style, FIRST_ROWS);
+  const shown = style.verbose ? items : items.slice(0, MAX_ITEMS);
   return [
     ...paint([title], 'bold', style),
     ...texts.flatMap((text) => wrap(text, style, '  ')),
@@ -72,13 +73,10 @@ export function renderSection({ title, texts = [], table, items = [] }: Section,
 }
 
 function renderRows({ columns, rows, total }: DocumentTable, style: TextStyle): string[] {
-  const shown = first(rows, style, MAX_ROWS);
+  const isShort = style.verbose || rows.length <= MAX_ROWS;
+  const shown = isShort ? rows : rows.slice(0, FIRST_ROWS);
   const cells = shown.map((row) => row.map(escapeUnseen));
   return [...renderTable(columns, cells, style.width), ...renderMore(total - shown.length, style)];
-}
-
-function first<T>(rows: readonly T[], { verbose }: TextStyle, max: number): readonly T[] {
-  return verbose || rows.length <= max ? rows : rows.slice(0, FIRST_ROWS);
 }
 
 function renderMore(count: number, style: TextStyle): string[] {
