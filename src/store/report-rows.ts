@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { COMPANY_MATCHES, STALE_REASONS, STREAM_STATES } from '../domain.js';
 import type { Status } from '../reasons.js';
 import { must } from '../text/at.js';
-import { groupBy } from '../text/rows.js';
+import { groupBy, sumOf } from '../text/rows.js';
 import {
   type FilterParams,
   filterParams,
@@ -93,17 +93,29 @@ export function readFirstFindings(
   limit: number,
   withParents: boolean,
 ): RemapRow[] {
-  const params = { ...filterParams(onlyFindings(filter)), limit, withParents: withParents ? 1 : 0 };
-  const outcomes = db.prepare<[object], { status: string; bare: string }>(`
-    select distinct g.status, ${BARE_REASON} as bare from remap_group as g
-    where g.reason is not null and (@withParents or g.reason = bare) and ${REMAP_FILTER}`);
-  const first = db.prepare<[object], bigint>(`
-    select id from remap_row
-    where group_id in (
-      select g.id from remap_group as g
-      where g.status = @status and ${BARE_REASON} = @bare and (@withParents or g.reason = @bare) and ${REMAP_FILTER})
-    order by id limit @limit`);
-  const ids = outcomes.all(params).flatMap((outcome) => first.pluck().all({ ...params, ...outcome }));
+  const groups = db
+    .prepare<[object], { id: bigint; key: string; count: bigint }>(`
+      select g.id, g.status || ${BARE_REASON} as key, g.count from remap_group as g
+      where g.reason is not null and (@withParents or g.reason = ${BARE_REASON}) and ${REMAP_FILTER}`)
+    .all({ ...filterParams(onlyFindings(filter)), withParents: withParents ? 1 : 0 });
+  const keys = new Map<bigint, string>();
+  const missing = new Map<string, number>();
+  for (const { id: group, key, count: rowCount } of groups) {
+    keys.set(group, key);
+    missing.set(key, Math.min(limit, (missing.get(key) ?? 0) + Number(rowCount)));
+  }
+  const wanted = sumOf(missing.values(), (number) => number);
+  const rows = db.prepare<[string], { id: bigint; group: bigint }>(`
+    select id, group_id as "group" from remap_row
+    where group_id in (select value from json_each(?)) order by id`);
+  const ids: bigint[] = [];
+  for (const row of wanted === 0 ? [] : rows.iterate(`[${[...keys.keys()].join()}]`)) {
+    const key = must(keys.get(row.group), 'group');
+    const left = must(missing.get(key), 'outcome');
+    if (left === 0) continue;
+    missing.set(key, left - 1);
+    if (ids.push(row.id) === wanted) break;
+  }
   return db
     .prepare<[string], RemapRow>(
       `select ${REMAP_COLUMNS.join(', ')} from remap_entry where id in (select value from json_each(?)) order by id`,
