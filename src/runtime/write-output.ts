@@ -153,7 +153,7 @@ export async function removeOutput(target: string): Promise<void> {
 }
 
 /** Files that SQLite and this program keep beside a database; SQLite replays any `-journal` or `-wal` it finds. */
-const COMPANIONS = ['', '-journal', '-wal', '-shm', '-writer', '.lock'];
+const COMPANIONS = ['', '-journal', '-wal', '-shm', '-writer'];
 
 /**
  * Checks that no two outputs share a target, and that none would replace one of `inputs` or its companions.
@@ -172,34 +172,28 @@ export async function assertTargets(targets: readonly string[], inputs: readonly
     });
   }
   const places: string[] = [];
-  const protectedFiles = inputs.flatMap((file) => COMPANIONS.map((suffix) => placeOf(`${file}${suffix}`)));
+  const protectedFiles = inputs.flatMap((file) =>
+    COMPANIONS.flatMap((suffix) => placeOf(`${file}${suffix}`) ?? []),
+  );
   for (const target of targets) {
     if (isStdout(target) || OPEN_FILE.test(target)) continue;
     const place = await onFile(target, () => (isInPlace(target) ? resolve(target) : realPath(target)));
     if (places.some((other) => isSameFile(other, place))) {
       throw new SvcError('usage', `Two outputs would go to ${place}.`, { hint: 'Give each its own file.' });
     }
-    if (protectedFiles.some((file) => file !== null && isSameFile(file, place))) {
+    if (protectedFiles.some((file) => isSameFile(file, place))) {
       const sentence = `${place} is an input of this command or belongs to the database: it is not overwritten.`;
       throw new SvcError('usage', sentence, { hint: 'Name another file.' });
     }
     places.push(place);
   }
-  if (targets.some(isStdout)) assertStdout();
+  if (targets.some(isStdout) && isStdoutClosed()) {
+    const hint = 'Redirect it to a file, or name one.';
+    throw new SvcError('output', 'There is no stdout to write to.', { hint });
+  }
 }
 
-/**
- * Checks that the process was not started without a stdout (`>&-`). Node then opens /dev/null for reading and writing
- * in its place; a shell's `> /dev/null` opens it for writing only.
- * @throws SvcError `output`
- */
-function assertStdout(): void {
-  if (!isStdoutClosed()) return;
-  throw new SvcError('output', 'There is no stdout to write to.', {
-    hint: 'Redirect it to a file, or name one.',
-  });
-}
-
+/** For `>&-`, Node opens /dev/null for reading and writing; a shell's `> /dev/null` opens it for writing only. */
 function isStdoutClosed(): boolean {
   try {
     const { rdev } = statSync('/dev/null');

@@ -8,7 +8,6 @@ import { must } from '../text/at.js';
 
 /** An open database. Integers read from it are `bigint`, so that ids are exact. */
 export type Db = BetterSqlite3.Database;
-export type Statement<Parameters extends unknown[], Row> = BetterSqlite3.Statement<Parameters, Row>;
 
 /** Beside the bundle, and beside the sources. */
 const INSTALLER = must(
