@@ -27,6 +27,8 @@ interface ParsedCsv<Row> {
 interface AnswerFormat<Row> {
   readonly header: string;
   readonly parseRow: (cells: readonly string[], line: number) => Row | string;
+  /** What a row says, without its note. */
+  readonly answerOf: (row: Row) => readonly unknown[];
   /** What rows name; two rows may share a name only if both say so. */
   readonly namesOf: (row: Row) => readonly { readonly name: string; readonly mayRepeat?: boolean }[];
 }
@@ -45,6 +47,7 @@ export function parseCompanies(text: string, regions: readonly string[]): Parsed
       if (v4CompanyId === null && v4 !== '') return `v4_company_id "${v4}" is not an id`;
       return { line, region, v3CompanyId, v4CompanyId };
     },
+    answerOf: ({ region, v3CompanyId, v4CompanyId }) => [region, v3CompanyId, v4CompanyId],
     // A V4 company belongs to at most one V3 company of all regions.
     namesOf: ({ region, v3CompanyId, v4CompanyId }) => [
       { name: `V3 company ${v3CompanyId} of region ${region}` },
@@ -58,6 +61,15 @@ export function parseDecisions(text: string, places: DecisionPlaces): ParsedCsv<
   return parseAnswers(text, {
     header: DECISIONS_HEADER,
     parseRow: (cells, line) => parseDecision(line, cells, places),
+    answerOf: (row) => [
+      row.model,
+      row.path,
+      row.region,
+      row.v3CompanyId,
+      row.v3SvcId,
+      row.v4SvcId,
+      row.until,
+    ],
     // Several V3 ids may become one V4 id.
     namesOf: ({ model, path, region, v3CompanyId, v3SvcId, v4SvcId }) => {
       const scope = `${model}${path === '' ? '' : `#${path}`} of region ${region}`;
@@ -117,7 +129,10 @@ function unknownName(what: string, name: string, names: readonly string[]): stri
   return `"${name}" is not a configured ${what}${didYouMeanClause(name, names)}`;
 }
 
-function parseAnswers<Row>(text: string, { header, parseRow, namesOf }: AnswerFormat<Row>): ParsedCsv<Row> {
+function parseAnswers<Row>(
+  text: string,
+  { header, parseRow, answerOf, namesOf }: AnswerFormat<Row>,
+): ParsedCsv<Row> {
   const problem = formatProblem(text);
   if (problem !== null) return { rows: [], problems: [problem] };
   const { lines, problems } = parseLines(text);
@@ -128,6 +143,7 @@ function parseAnswers<Row>(text: string, { header, parseRow, namesOf }: AnswerFo
     return { rows: [], problems: [`line ${first?.line ?? 1}: the header must be ${header}`] };
   }
   const rows: Row[] = [];
+  const answers = new Set<string>();
   const named = new Map<string, { readonly line: number; readonly mayRepeat: boolean }>();
   for (const { line, cells } of lines) {
     const row = parseRow(cells, line);
@@ -135,6 +151,9 @@ function parseAnswers<Row>(text: string, { header, parseRow, namesOf }: AnswerFo
       problems.push(`line ${line}: ${row}`);
       continue;
     }
+    const answer = answerOf(row).join();
+    if (answers.has(answer)) continue;
+    answers.add(answer);
     const names = namesOf(row);
     const repeated = names.find(
       ({ name, mayRepeat = false }) => named.has(name) && !(mayRepeat && named.get(name)?.mayRepeat),

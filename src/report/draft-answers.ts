@@ -19,7 +19,8 @@ export interface Draft {
 }
 
 const DECISIONS_HEAD = `# Each id below is open, and nothing is decided until you edit it. To decide one, remove the # before its line and replace
-# the ? by the id that it is on the other side, or by nothing if it is not there; say why in the column note.
+# the ? by the id that it is on the other side, or by nothing if it is not there; say why in the column note. A pair needs one
+# line, that of its V3 id or that of its V4 id; the same pair on both is taken once.
 # Then set "decisions" to this file in the configuration and run: svc-migrate remap
 `;
 

@@ -149,12 +149,12 @@ describe('decisions.csv', () => {
     ['an id that a spreadsheet rounded', ['accounting/invoices,,eu,1,1.23E+18,20,'], [2]],
     ['another spelling of an id', ['accounting/invoices,,eu,1,10,020,'], [2]],
     ['an id beyond 64 bits', [`accounting/invoices,,eu,1,10,${2n ** 63n},`], [2]],
-    ['a repeated line', [GOOD, GOOD], [3]],
+    ['a pair with and without an end', [GOOD, `${GOOD},2027-01-31`], [3]],
+    ['a V3 id with and without a V4 id', [GOOD, 'accounting/invoices,,eu,1,10,,'], [3]],
     ['a V3 id with two V4 ids', [GOOD, 'accounting/invoices,,eu,1,10,21,'], [3]],
     ['a V3 id in two companies', [GOOD, 'accounting/invoices,,eu,2,10,21,'], [3]],
     ['a V4 id with and without a V3 record', [GOOD, 'accounting/invoices,,eu,1,,20,'], [3]],
     ['a V4 id without and with a V3 record', ['accounting/invoices,,eu,1,,20,', GOOD], [3]],
-    ['a V4 id without a V3 record, twice', Array(2).fill('accounting/invoices,,eu,1,,20,'), [3]],
     ['several at once', ['x,,eu,1,10,20,', GOOD, 'accounting/invoices,,eu,1,11,?,'], [2, 4]],
   ];
   it.each(REFUSED)('refuses %s', (_, lines, bad) => {
@@ -171,6 +171,15 @@ describe('decisions.csv', () => {
       'accounting/invoices,,eu,2,12,20,',
     );
     expect([rows.length, problems]).toEqual([6, []]);
+  });
+
+  it.each([
+    ['a pair', GOOD, 'accounting/invoices,,eu,1,10,20,again'],
+    ['a V3 id that became nothing', 'accounting/invoices,,eu,1,10,,a', 'accounting/invoices,,eu,1,10,,b'],
+    ['a V4 id without a V3 record', 'accounting/invoices,,eu,1,,20,a', 'accounting/invoices,,eu,1,,20,b'],
+  ])('takes %s once where it is on two lines', (_, line, again) => {
+    const { rows, problems } = parse(line, again);
+    expect([rows.map((row) => row.line), problems]).toEqual([[2], []]);
   });
 
   it('may lack the column until', () => {

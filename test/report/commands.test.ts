@@ -338,6 +338,12 @@ describe('findings', () => {
       expect(await readDecisionsFile({ ...test.config, decisions: edited })).toMatchObject([
         { v3SvcId: 10n, v4SvcId: 21n, note: 'the later' },
       ]);
+      const pair = 'accounting/invoices,,default,1,11,22';
+      const both = text
+        .replace('#accounting/invoices,,default,1,11,?', pair)
+        .replace('#accounting/invoices,,default,1,?,22', pair);
+      writeFileSync(edited, both);
+      expect(await readDecisionsFile({ ...test.config, decisions: edited })).toHaveLength(1);
       writeFileSync(
         edited,
         text.replace('#accounting/invoices,,default,1,10,?', 'accounting/invoices,,default,1,10,?'),
