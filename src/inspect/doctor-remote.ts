@@ -3,6 +3,7 @@ import { describeCompanies } from '../api/company-list.js';
 import { isMembers } from '../api/exact-json.js';
 import { openEnvelope, parseJson } from '../api/pages.js';
 import type { Endpoint } from '../config/config.js';
+import type { Generation } from '../domain.js';
 import { isNotFound, SvcError } from '../errors.js';
 import { at } from '../text/at.js';
 import { escapeUnseen } from '../text/escape.js';
@@ -57,19 +58,14 @@ function judgeAnswers({ baseUrl, keySource, region }: Endpoint, lists: readonly 
 /** What was asked and what came; nothing if V4 lists no company, so that there is no list to ask for. */
 function describeSample(lists: readonly SampledList[]): string {
   if (lists.length === 0) return '';
-  const asked = countOf(new Set(lists.map(({ pair }) => pair.v3)).size, 'model');
+  const models = new Set(lists.map(({ pair }) => pair.v3)).size;
   const companies = new Set(lists.flatMap(({ stream }) => stream.companyId ?? [])).size;
   const where = companies === 0 ? '' : ` in ${countOf(companies, 'company', 'companies')}`;
-  const exist = lists.filter(({ answer }) => isPage(answer)).length;
+  const read = lists.filter(({ answer }) => isPage(answer)).length;
   const absent = lists.filter(({ answer }) => isNotFound(answer)).length;
-  const failed = lists.length - exist - absent;
+  const failed = lists.length - read - absent;
   const records = sumOf(lists, ({ answer }) => sizeOf(answer));
-  const parts = [
-    `${groupDigits(exist)} ${exist === 1 ? 'exists and holds' : 'exist and hold'} at least ${countOf(records, 'record')}`,
-    ...(absent > 0 ? [`${groupDigits(absent)} ${absent === 1 ? 'does' : 'do'} not exist (404)`] : []),
-    ...(failed > 0 ? [`${groupDigits(failed)} cannot be read`] : []),
-  ];
-  return ` Lists of ${asked}${where}: ${parts.join(', ')}.`;
+  return ` Lists of ${countOf(models, 'model')}${where}: ${read} read, with at least ${countOf(records, 'record')}; ${absent} absent (404); ${failed} failed.`;
 }
 
 function* judgeLists(facts: RemoteFacts, region: string): Generator<Finding> {
@@ -81,9 +77,9 @@ function* judgeLists(facts: RemoteFacts, region: string): Generator<Finding> {
     const fix = 'Remove from "models" what you do not use; it counts as absent, not as empty.';
     yield warning('v3_model_absent', text, fix);
   }
-  for (const { v3 } of facts.config.models) {
-    const [finding] = lists.filter(({ pair }) => pair.v3 === v3).flatMap((list) => judgeList(list) ?? []);
-    if (finding !== undefined) yield finding;
+  // Lists of one model fail alike.
+  for (const ofModel of groupBy(lists, ({ pair }) => pair.v3).values()) {
+    yield* ofModel.flatMap((list) => judgeList(list) ?? []).slice(0, 1);
   }
 }
 
@@ -113,59 +109,53 @@ export function* checkCompanies({ config, companyList }: RemoteFacts): Generator
 /** Page sizes to try, besides the configured one. */
 const PAGE_SIZES = [1000, 500, 200, 100, 50, 10] as const;
 
-/** The largest page that each generation sends. The regions of V3 have one setting. */
+/** The largest page that a generation sends. The regions of V3 have one setting, so all of them must send it. */
 export async function* checkPages(facts: RemoteFacts): AsyncGenerator<Finding> {
   const { v3, v4 } = facts.config;
   for (const [generation, endpoints] of [['v3', v3.regions] as const, ['v4', [v4]] as const]) {
-    const probes: PageProbe[] = [];
-    for (const endpoint of endpoints) probes.push(...(await probePageSize(facts, endpoint)));
-    const value = Math.min(...probes.flatMap(({ size }) => size ?? []));
-    const isOther = Number.isFinite(value) && value !== at(endpoints, 0).pageSize;
-    const correction = isOther ? { path: [generation, 'pageSize'], value } : null;
-    for (const [index, { finding }] of probes.entries())
-      yield index === 0 ? { ...finding, correction } : finding;
+    const lists = endpoints.flatMap(({ region }) => longestOf(listsOf(facts, region)) ?? []);
+    const { pageSize: wanted } = at(endpoints, 0);
+    if (lists.length > 0) yield await probePageSize(facts, generation, lists, wanted);
   }
 }
 
-interface PageProbe {
-  readonly finding: Finding;
-  /** The size to set; null if it is unknown. */
-  readonly size: number | null;
-}
-
-/** Requests pages, the largest first, until one is not refused. Nothing if no list has a record. */
+/** Requests pages, the largest first, until none is refused. */
 async function probePageSize(
-  facts: RemoteFacts,
-  { pageSize: wanted, region }: Endpoint,
-): Promise<PageProbe[]> {
-  const list = longestOf(listsOf(facts, region));
-  if (list === null) return [];
-  const label = labelOf(region);
+  { api }: RemoteFacts,
+  generation: Generation,
+  lists: readonly SampledList[],
+  wanted: number,
+): Promise<Finding> {
+  const label = generation.toUpperCase();
   let refusal: SvcError | null = null;
   for (const size of [...new Set([wanted, ...PAGE_SIZES])].sort((a, b) => b - a)) {
-    const answer = await askList(facts.api, list, [['limit', String(size)]]);
-    if (isRefused(answer)) refusal = answer;
-    if (!isPage(answer)) continue;
-    const count = answer.records.length + answer.rejected.length;
-    const isFilled = answer.next !== null || count >= size;
-    if (!isFilled && refusal === null) {
-      const text = `${label} answers pages of ${groupDigits(size)}; no sampled list fills one.`;
-      return [{ finding: ok('page_size', text), size: null }];
+    const answers = await Promise.all(lists.map((list) => askList(api, list, [['limit', String(size)]])));
+    refusal = answers.find(isRefused) ?? refusal;
+    if (!answers.every(isPage)) continue;
+    const filled = answers
+      .map(({ next, records, rejected }) => ({ next, count: records.length + rejected.length }))
+      .flatMap(({ next, count }) => (next !== null || count >= size ? [count] : []));
+    if (filled.length === 0 && refusal === null) {
+      return ok('page_size', `${label} answers pages of ${groupDigits(size)}; no sampled list fills one.`);
     }
-    const largest = isFilled ? count : size;
-    return [{ finding: judgePageSize(label, largest, wanted, refusal), size: largest }];
+    return judgePageSize(generation, Math.min(size, ...filled), wanted, refusal);
   }
   const text = `${label} refuses every page size that was tried. ${refusal?.message ?? ''}`;
-  const fix = 'Set pageSize to what the operator allows.';
-  return [{ finding: problem('page_size_refused', 2, text, fix), size: null }];
+  return problem('page_size_refused', 2, text, 'Set pageSize to what the operator allows.');
 }
 
-function judgePageSize(label: string, largest: number, wanted: number, refusal: SvcError | null): Finding {
+function judgePageSize(
+  generation: Generation,
+  largest: number,
+  wanted: number,
+  refusal: SvcError | null,
+): Finding {
   const reason = refusal === null ? '' : ` Larger ones: ${refusal.message}`;
-  const text = `${label} sends pages of up to ${countOf(largest, 'record')}.${reason}`;
-  if (largest >= wanted) return ok('page_size', text);
+  const text = `${generation.toUpperCase()} sends pages of up to ${countOf(largest, 'record')}.${reason}`;
+  const correction = largest === wanted ? null : { path: [generation, 'pageSize'], value: largest };
+  if (largest >= wanted) return ok('page_size', text, correction);
   const tooLarge = `${text} Pages of ${groupDigits(wanted)} are configured.`;
-  return problem('page_size_refused', 2, tooLarge, `Set pageSize to ${largest}.`);
+  return problem('page_size_refused', 2, tooLarge, `Set pageSize to ${largest}.`, correction);
 }
 
 function longestOf(lists: readonly SampledList[]): SampledList | null {

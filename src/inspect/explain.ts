@@ -69,12 +69,10 @@ function describeUnknown(streams: readonly StreamRow[]): string {
 
 function buildStory(db: Db, config: Config, streams: readonly StreamRow[], row: StoryRow) {
   const { title, meaning, action } = describeOutcome(row.status, row.reason);
-  const company = readCompanyPairing(db, row) ?? null;
-  const region = row.region ?? company?.region ?? null;
-  const v3Company = row.v3_company_id ?? company?.v3_company_id ?? null;
   const isOfRow = (stream: StreamRow) => {
     if (stream.generation === 'v4') return stream.companyId === row.v4_company_id;
-    const isOfCompany = v3Company === null || stream.companyId === null || stream.companyId === v3Company;
+    const { region, v3_company_id: companyId } = row;
+    const isOfCompany = companyId === null || (stream.companyId ?? companyId) === companyId;
     return isOfCompany && (region === null || stream.region === region);
   };
   const members = (generation: Generation) => readMembers(db, config, row, generation);
@@ -83,16 +81,13 @@ function buildStory(db: Db, config: Config, streams: readonly StreamRow[], row: 
     title,
     sentence: meaning,
     next: action,
-    company,
+    company: readCompanyPairing(db, row) ?? null,
     parent: row.path === '' ? null : { v3_svc_id: row.parent_v3_svc_id, v4_svc_id: row.parent_v4_svc_id },
     fields: buildFieldLines(members('v3'), members('v4'), config.fieldPrefix),
-    lists: streams.filter(isOfRow).map((stream) => ({
-      generation: stream.generation,
-      name: nameOfStream(stream),
-      state: stream.state,
-      readAt: stream.readAt,
-      note: stream.endReason,
-    })),
+    lists: streams.filter(isOfRow).map((stream) => {
+      const { generation, state, readAt, endReason } = stream;
+      return { generation, name: nameOfStream(stream), state, readAt, note: endReason };
+    }),
   };
 }
 
@@ -173,11 +168,8 @@ function describeEvidence(evidence: unknown): string[] {
 
 function renderLists({ lists }: Story, width: number): string[] {
   const columns = ['list', 'state', 'read at', ''].map((title) => ({ title }));
-  const rows = lists.map(({ name, state, readAt, note }) => [
-    name,
-    state,
-    readAt === null ? '–' : formatTime(readAt),
-    escapeUnseen(note ?? ''),
-  ]);
+  const rows = lists.map(({ name, state, readAt, note }) => {
+    return [name, state, readAt === null ? '–' : formatTime(readAt), escapeUnseen(note ?? '')];
+  });
   return renderTable(columns, rows, width);
 }

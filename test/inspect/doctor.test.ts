@@ -251,7 +251,7 @@ describe('doctor', () => {
     const { stdout } = await runCli(['doctor'], { cwd, env });
     const text = stdout.replace(/\n +/g, ' ');
     expect(text).toContain(
-      `V4 at ${service.origin} accepts the key from SVC_MIGRATE_V4_API_KEY. Lists of 3 models in 1 company: 2 exist and hold at least 6 records, 1 does not exist (404).`,
+      `V4 at ${service.origin} accepts the key from SVC_MIGRATE_V4_API_KEY. Lists of 3 models in 1 company: 2 read, with at least 6 records; 1 absent (404); 0 failed.`,
     );
     const [lines = ''] = stdout.trimEnd().split('\n\nTo paste');
     const odd = lines
