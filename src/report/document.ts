@@ -13,7 +13,7 @@ import {
   addIds,
   describeIds,
   listObstacles,
-  type Obstacle,
+  type Refusal,
   titleOfKey,
   titleWithKey,
 } from './next-steps.js';
@@ -193,11 +193,11 @@ export function obstacleItems(limits: readonly JudgedLimit[], windows: Report['w
 }
 
 /** `3 V3 records, 1 V3 line item in crm/companies (limit unmatched)` */
-function describeObstacle({ models: [model, ...others], limit, count, ...ids }: Obstacle): string {
+function describeObstacle({ models: [model, ...others], limit, count, ...ids }: Refusal): string {
   if (model === undefined) return limit.detail ?? `limit ${nameOfLimit(limit)}: ${describeLimit(limit)}`;
-  const found = describeIds(ids) || countOf(count, UNIT_NAMES[limit.unit]);
+  const amount = describeIds(ids) || countOf(count, UNIT_NAMES[limit.unit]);
   const where = others.length === 0 ? model : `${others.length + 1} models, most in ${model}`;
-  return `${found} in ${where} (limit ${nameOfLimit(limit)})`;
+  return `${amount} in ${where} (limit ${nameOfLimit(limit)})`;
 }
 
 const UNIT_NAMES: Readonly<Record<JudgedLimit['unit'], string>> = {
@@ -436,9 +436,9 @@ export function nameOfPath({ model, path }: { readonly model: string; readonly p
 
 function ageSection({ timeline: { months, undated }, windows }: Report): Section {
   const [since = null] = windows.flatMap((window) => window.since ?? []).sort();
-  const known = windows[0]?.source === 'configured' ? '' : ' in the model where it starts first';
+  const which = windows[0]?.source === 'configured' ? '' : ' in the model where it starts first';
   const start =
-    since === null ? "The start of V4's history is unknown." : `V4's history starts ${dayOf(since)}${known}.`;
+    since === null ? "The start of V4's history is unknown." : `V4's history starts ${dayOf(since)}${which}.`;
   const rest = undated === 0 ? '' : ` ${countOf(undated, 'record')} without a readable date.`;
   const rows = months.map(({ month, matched, unmatched, other }) => [month, matched, unmatched, other]);
   return {

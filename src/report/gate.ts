@@ -112,11 +112,11 @@ function limitsInScope({ limits }: Config, { models }: Required<Scope>): Limits 
 }
 
 /** Rows with a V3 id, and rows without one. */
-export function countIds(outcomes: readonly JudgedRow[]): IdCounts {
-  const sum = (isChild: 0 | 1, numberOf: (row: JudgedRow) => number) =>
+export function countIds(outcomes: readonly CountedRow[]): IdCounts {
+  const sum = (isChild: 0 | 1, numberOf: (row: CountedRow) => number) =>
     sumOf(outcomes, (row) => (row.isChild === isChild ? numberOf(row) : 0));
-  const ofV3 = ({ v3Rows }: JudgedRow) => v3Rows;
-  const ofV4 = ({ rows, v3Rows }: JudgedRow) => rows - v3Rows;
+  const ofV3 = ({ v3Rows }: CountedRow) => v3Rows;
+  const ofV4 = ({ rows, v3Rows }: CountedRow) => rows - v3Rows;
   return {
     v3: { records: sum(0, ofV3), lineItems: sum(1, ofV3) },
     v4: { records: sum(0, ofV4), lineItems: sum(1, ofV4) },
@@ -129,13 +129,13 @@ function ageOf({ oldest, undated }: ReadingTimes, nowMs: number): number | null 
 }
 
 /** Rows of the remap that share model, status and reason. */
-export type JudgedRow = Omit<RowTally, 'conflicts' | 'merged'>;
+export type CountedRow = Omit<RowTally, 'conflicts' | 'merged'>;
 
 type CountByModel = ReadonlyMap<string, number>;
 
 /** Everything that the gate judges, within one scope. */
 export interface GateCounts {
-  readonly rows: readonly JudgedRow[];
+  readonly rows: readonly CountedRow[];
   /** Rows with a V3 id: the base of percentages. */
   readonly v3Rows: CountByModel;
   readonly counters: Readonly<Record<Counter, CountByModel>>;

@@ -98,7 +98,7 @@ export function describeIds({ v3, v4 }: IdCounts): string {
 }
 
 /** What one failed limit refuses: findings of one reason, or a counter. */
-export interface Obstacle extends IdCounts {
+export interface Refusal extends IdCounts {
   /** `status/reason`, or the name of a counter. */
   readonly key: string;
   readonly limit: JudgedLimit;
@@ -109,7 +109,7 @@ export interface Obstacle extends IdCounts {
 }
 
 /** What the failed limits refuse, largest first. Line items of a record without a twin count under its reason. */
-export function listObstacles(limits: readonly JudgedLimit[]): Obstacle[] {
+export function listObstacles(limits: readonly JudgedLimit[]): Refusal[] {
   return limits
     .filter(({ pass }) => !pass)
     .flatMap((limit) => {
@@ -120,7 +120,7 @@ export function listObstacles(limits: readonly JudgedLimit[]): Obstacle[] {
     .sort((a, b) => b.count - a.count || compare(a.key, b.key));
 }
 
-function obstacleOf(limit: JudgedLimit, key: string, rows: JudgedLimit['contributors']): Obstacle {
+function obstacleOf(limit: JudgedLimit, key: string, rows: JudgedLimit['contributors']): Refusal {
   const counts = sumBy(
     rows,
     ({ model }) => model,

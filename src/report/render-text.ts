@@ -29,12 +29,12 @@ export function renderText(report: ReportDocument, style: TextStyle): string {
   const step = paint(wrap(`Next: ${next}`, style), 'bold', style);
   const isHead = ({ id }: Section) => id === 'obstacles';
   const isShown = (section: Section) => !isHead(section) && (style.verbose || !section.isDetail);
-  const left = report.sections.filter((section) => !isHead(section) && !isShown(section));
+  const details = report.sections.filter((section) => !isHead(section) && !isShown(section));
   const body = [
     ...report.sections.filter(isShown).map((section) => renderSection(section, style)),
-    left.length === 0
+    details.length === 0
       ? []
-      : wrap(`With --verbose: ${left.map((section) => section.title).join('; ')}.`, style),
+      : wrap(`With --verbose: ${details.map((section) => section.title).join('; ')}.`, style),
   ];
   const blocks = [
     [

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Counter, decideOutcome, isAccepted, type Limits } from '../../src/limits.js';
 import { reasonsOf, STATUSES } from '../../src/reasons.js';
-import { type GateCounts, type JudgedRow, judge } from '../../src/report/gate.js';
+import { type CountedRow, type GateCounts, judge } from '../../src/report/gate.js';
 
 const DAY = 86_400_000;
 
@@ -13,7 +13,7 @@ function limitsOf(global: Given, models: Readonly<Record<string, Given>> = {}): 
 }
 
 /** `m unmatched/unexplained 3` → a row count. */
-function rowOf(text: string): JudgedRow {
+function rowOf(text: string): CountedRow {
   const [model = '', key = '', count = '0'] = text.split(' ');
   const [name, reason = null] = key.split('/');
   const status = STATUSES.find((candidate) => candidate === name) ?? 'matched';
