@@ -28,7 +28,7 @@ interface NamedObject {
   readonly deleted: bigint;
 }
 
-/** What a decision names. A V4 child of another pair is none of its rows. */
+/** What a decision names. V4 children of other pairs are left out. */
 interface Named {
   readonly of: 'records' | 'children';
   readonly decision: Decision;

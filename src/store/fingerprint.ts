@@ -81,7 +81,7 @@ interface Change {
   readonly now: string | null;
 }
 
-/** The members that differ from those of a stored JSON object; none where nothing is stored. */
+/** How members differ from the ones of a stored JSON object; empty if nothing is stored. */
 export function listChanges(
   db: Db,
   stored: string | undefined,

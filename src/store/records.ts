@@ -123,7 +123,7 @@ export function prepareSaveBody(
   return (streamId, { body, encoding }) => BigInt(insert.run(streamId, encoding, body).lastInsertRowid);
 }
 
-/** V4's companies: those that the configuration names, else those of its list. */
+/** V4's companies: the configured ones, else the ones that its list shows. */
 export function listV4Companies(db: Db, { v4 }: Config): readonly bigint[] {
   if (v4.companies.length > 0) return v4.companies;
   const sql = `

@@ -1,7 +1,7 @@
 import type { Generation, StreamKey, StreamState } from '../domain.js';
 import type { Db } from './sqlite.js';
 
-/** V4's list of companies; the ids of its records are those of the companies. */
+/** V4's list of companies; its records have the ids of the companies. */
 export const COMPANY_LIST = 'core/companies';
 
 /** A row of the table `stream`; its comments in schema.sql describe the columns. */

@@ -212,7 +212,7 @@ describe('apply', () => {
 
   it('refuses a remap that was altered or is incomplete', async () => {
     const { run, file } = await openShop();
-    const db = new Sqlite(file('svc-migrate.db'));
+    const db = new Sqlite(file('svc-migrate.db')).defaultSafeIntegers();
     db.exec('update remap_run set complete = 0');
     db.prepare('update remap_run set sha256 = ?').run(digestRemap(db));
     expect((await run('apply', 'plan')).code).toBe(4);
