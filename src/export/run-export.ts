@@ -7,6 +7,7 @@ import { type Clock, type Generation, isUnfinished, type OnProgress, progressOf 
 import { EXIT_BY_CODE, SvcError } from '../errors.js';
 import { guardDatabase, transact } from '../store/open.js';
 import { dropStream, dropUnusedPages, listV4Companies } from '../store/records.js';
+import { listCompanyPairs } from '../store/remap.js';
 import type { Db } from '../store/sqlite.js';
 import { isCompanyList, listStreams, readCompanyList, type StreamRow } from '../store/streams.js';
 import { must } from '../text/at.js';
@@ -139,12 +140,7 @@ async function exportGeneration(generation: Generation, options: ExportOptions):
  * knows no pair of a named company: any of them may be its counterpart.
  */
 function selectV4Companies({ db, generations }: ExportOptions, companies: readonly bigint[]): bigint[] {
-  const pairs = db
-    .prepare<[], { v3: bigint; v4: bigint }>(`
-      select v3_company_id as v3, v4_company_id as v4
-      from company
-      where v3_company_id is not null and v4_company_id is not null`)
-    .all();
+  const pairs = listCompanyPairs(db);
   const counterparts = companies.map((id) => pairs.filter(({ v3, v4 }) => v3 === id || v4 === id));
   if (generations.length > 1 && counterparts.some(({ length }) => length === 0)) return [];
   return [...new Set([...companies, ...counterparts.flat().map(({ v4 }) => v4)])];

@@ -3,10 +3,17 @@ import { findRecordInPage } from '../api/pages.js';
 import type { Config } from '../config/config.js';
 import { type Generation, parseSvcId } from '../domain.js';
 import { DECIDABLE_REASONS } from '../reasons.js';
-import { type RemapFilter, type RemapRow, readFindings, type Scope } from '../store/remap.js';
+import {
+  type CompanyPair,
+  listCompanyPairs,
+  type RemapFilter,
+  type RemapRow,
+  readFindings,
+  type Scope,
+} from '../store/remap.js';
 import { type AmbiguousCompany, readAmbiguousCompanies } from '../store/report-rows.js';
 import type { Db } from '../store/sqlite.js';
-import { readStoredSide, readStoryRows, readV3Companies, type StoredSide } from '../store/story-rows.js';
+import { readStoredSide, readStoryRows, type StoredSide } from '../store/story-rows.js';
 import { must } from '../text/at.js';
 import { escapeJson } from '../text/escape.js';
 import { cutText } from '../text/wrap.js';
@@ -49,18 +56,18 @@ export function draftDecisions(db: Db, config: Config, filter: RemapFilter, head
 
 /** With the pair of their company where rows are of V4 alone. */
 function* iterateUndecided(db: Db, filter: RemapFilter): Generator<RemapRow> {
-  const v3Companies = readV3Companies(db);
+  const pairs = new Map<bigint | null, CompanyPair>(listCompanyPairs(db).map((pair) => [pair.v4, pair]));
   const decidable: readonly string[] = [...DECIDABLE_REASONS, 'unexplained'];
   const { reasons: wanted = [] } = filter;
   const reasons = wanted.length === 0 ? decidable : decidable.filter((reason) => wanted.includes(reason));
   // Without reasons, a filter selects all findings.
   if (reasons.length === 0) return;
   for (const row of readFindings(db, { ...filter, reasons })) {
-    const pair = v3Companies.get(row.v4_company_id);
+    const pair = pairs.get(row.v4_company_id);
     if (row.v3_svc_id !== null) {
       if (row.reason !== 'unexplained') yield row;
     } else if (pair !== undefined) {
-      yield { ...row, region: pair.region, v3_company_id: pair.v3CompanyId };
+      yield { ...row, region: pair.region, v3_company_id: pair.v3 };
     }
   }
 }

@@ -96,6 +96,19 @@ export function toFinding({ evidence: text, ...row }: RemapRow) {
   };
 }
 
+export interface CompanyPair {
+  readonly region: string;
+  readonly v3: bigint;
+  readonly v4: bigint;
+}
+
+export function listCompanyPairs(db: Db): CompanyPair[] {
+  const sql = `
+    select region, v3_company_id as v3, v4_company_id as v4
+    from company where v3_company_id is not null and v4_company_id is not null`;
+  return db.prepare<[], CompanyPair>(sql).all();
+}
+
 export interface RemapRun {
   readonly builtAt: string;
   /** Over the ordered rows; depends on what was found alone. */

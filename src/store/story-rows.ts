@@ -102,19 +102,3 @@ export function countPairs(db: Db): { readonly pairs: number; readonly matched: 
     from remap_group where v3_company_id is not null and matched_by is not null`;
   return must(db.prepare<[], { pairs: number; matched: number }>(sql).safeIntegers(false).get());
 }
-
-interface V3Company {
-  readonly region: string;
-  readonly v3CompanyId: bigint;
-}
-
-/** The V3 companies by the V4 companies that they are paired with. */
-export function readV3Companies(db: Db): ReadonlyMap<bigint | null, V3Company> {
-  const rows = db
-    .prepare<[], V3Company & { v4CompanyId: bigint }>(
-      `select region, v3_company_id as v3CompanyId, v4_company_id as v4CompanyId
-       from company where v3_company_id is not null and v4_company_id is not null`,
-    )
-    .all();
-  return new Map(rows.map((row) => [row.v4CompanyId, row]));
-}
