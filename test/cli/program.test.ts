@@ -74,6 +74,8 @@ describe('a command line', () => {
     '--nonsense',
     'export v5',
     'export v3 v4',
+    'export --wait soon',
+    'run --wait v4',
     'sandbox --port x',
     'sandbox --port 65536',
     'sandbox --scenario odd',
