@@ -102,7 +102,7 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   step('sort keys', () => db.exec('create index record_key on record(platform_id, stream_id, company_id)'));
   step('pair companies', () => {
     assertNamedExist(db, named, companies);
-    const counts = readCompanyEvidence(db, config, companies);
+    const counts = readCompanyEvidence(db, config);
     const mode = config.companies.match === 'same_id' ? 'same_id' : 'auto';
     const pairs = pairCompanies({ ...companies, ...counts, mode, named });
     warnAboutNamed(named, companies, counts, onProgress);

@@ -28,41 +28,36 @@ export interface CompanyCounts {
 }
 
 /** Counts shared and agreeing keys of companies, from the places in lists that were read in full. */
-export function readCompanyEvidence(
-  db: Db,
-  config: Config,
-  companies: { readonly v3: readonly { companyId: bigint }[]; readonly v4: readonly { companyId: bigint }[] },
-): CompanyCounts {
-  const { keys, pairs } = countKeys(db);
+export function readCompanyEvidence(db: Db, config: Config): CompanyCounts {
   const uncounted = { v3: new Map<number, number>(), v4: new Map<number, number>() };
-  const toCompare: Map<number, number | null> = pairs ?? findAgreeingPairs(db, config, uncounted);
-  if (pairs === null) {
-    const v4Ids = new Map(companies.v4.map(({ companyId }, id) => [companyId, id]));
-    for (const [v3, { companyId }] of companies.v3.entries()) {
-      const v4 = v4Ids.get(companyId);
-      if (v4 !== undefined) toCompare.set(pairKey(v3, v4), null);
-    }
-  }
-  const evidence = [...toCompare].map(([key, shared]): Counted => {
-    const [v3, v4] = [Math.floor(key / COMPANIES), key % COMPANIES];
-    const smallerKeys = Math.min(keys.v3.get(v3) ?? 0, keys.v4.get(v4) ?? 0);
-    const counts = { shared: shared ?? 0, sampled: 0, comparable: 0, agreeing: 0 };
-    return { v3, v4, smallerKeys, ...counts, isShared: shared !== null };
-  });
+  const { keys, pairs } = countKeys(db);
+  const evidence = [...(pairs ?? findAgreeingPairs(db, config, uncounted)).values()];
   compareSamples(db, config, evidence);
-  const sharing = evidence.filter(({ shared }) => shared > 0).map(({ isShared: _, ...row }) => row);
+  const sharing = evidence
+    .filter(({ shared }) => shared > 0)
+    .map(({ isShared: _, ...row }) => {
+      return { ...row, smallerKeys: Math.min(keys.v3.get(row.v3) ?? 0, keys.v4.get(row.v4) ?? 0) };
+    });
   return { evidence: sharing.sort((a, b) => a.v3 - b.v3 || a.v4 - b.v4), uncounted, keys };
 }
 
-type Counted = { -readonly [Name in keyof CompanyEvidence]: CompanyEvidence[Name] } & {
+type Counted = { -readonly [Name in Exclude<keyof CompanyEvidence, 'smallerKeys'>]: number } & {
   /** Whether the shared keys were counted; otherwise the compared ones count. */
   readonly isShared: boolean;
 };
 
 const COMPANIES = 2 ** 26;
 
-function pairKey(v3: number, v4: number): number {
-  return v3 * COMPANIES + v4;
+type Pairs = Map<number, Counted>;
+
+/** The pair of two companies, which is added if it is new. */
+function pairOf(pairs: Pairs, v3: number, v4: number, isShared: boolean): Counted {
+  const key = v3 * COMPANIES + v4;
+  const before = pairs.get(key);
+  if (before !== undefined) return before;
+  const pair = { v3, v4, shared: 0, sampled: 0, comparable: 0, agreeing: 0, isShared };
+  pairs.set(key, pair);
+  return pair;
 }
 
 interface KeySet {
@@ -106,9 +101,9 @@ function* readKeySets(db: Db): Generator<KeySet> {
 }
 
 /** The number of keys of each company, and of shared keys of each pair; null if these are too many to count. */
-function countKeys(db: Db): Pick<CompanyCounts, 'keys'> & { readonly pairs: Map<number, number> | null } {
+function countKeys(db: Db): Pick<CompanyCounts, 'keys'> & { readonly pairs: Pairs | null } {
   const keys = { v3: new Map<number, number>(), v4: new Map<number, number>() };
-  const pairs = new Map<number, number>();
+  const pairs: Pairs = new Map();
   let counted = 0;
   const isAffordable = () => counted <= MAX_COUNTED && pairs.size <= MAX_PAIRS;
   for (const { v3, v4, count } of readKeySets(db)) {
@@ -116,7 +111,7 @@ function countKeys(db: Db): Pick<CompanyCounts, 'keys'> & { readonly pairs: Map<
     for (const company of v4) add(keys.v4, company, count);
     const size = v3.size * v4.size;
     counted += size > MAX_PAIRS ? Number.POSITIVE_INFINITY : size;
-    if (isAffordable()) for (const a of v3) for (const b of v4) add(pairs, pairKey(a, b), count);
+    if (isAffordable()) for (const a of v3) for (const b of v4) pairOf(pairs, a, b, true).shared += count;
   }
   return { keys, pairs: isAffordable() ? pairs : null };
 }
@@ -125,12 +120,17 @@ function add(counts: Map<number, number>, key: number, count: number): void {
   counts.set(key, (counts.get(key) ?? 0) + count);
 }
 
+const SELECT_SAME_IDS = `
+  select a.id as v3, b.id as v4
+  from temp.side as a cross join temp.side as b on b.generation = 4 and b.region = '' and b.company_id = a.company_id
+  where a.generation = 3`;
+
 /** Finds the company pairs that agree on one of a few keys of each V4 company. What cannot be compared is uncounted. */
 function findAgreeingPairs(
   db: Db,
   config: Config,
   uncounted: { readonly v3: Map<number, number>; readonly v4: Map<number, number> },
-): Map<number, null> {
+): Pairs {
   const sample = sampleKeys(db);
   const select = db.prepare<[string, string], { id: bigint; generation: bigint; company: bigint }>(`
     select r.id, w.generation, w.company
@@ -143,7 +143,7 @@ function findAgreeingPairs(
     config,
     groups.flatMap((rows) => rows.map(({ id }) => id)),
   );
-  const pairs = new Map<number, null>();
+  const pairs: Pairs = new Map();
   for (const company of sample.unsampled) add(uncounted.v4, company, 1);
   for (const rows of groups) {
     const recordsOf = (generation: bigint): CompanyRecord[] =>
@@ -156,7 +156,7 @@ function findAgreeingPairs(
     for (const record of recordsOf(3n)) {
       const { companies, uncompared } = index.find(record.facts);
       for (const company of companies) {
-        if (pairs.size < MAX_PAIRS) pairs.set(pairKey(record.company, company), null);
+        if (pairs.size < MAX_PAIRS) pairOf(pairs, record.company, company, false);
         else {
           hidden.v3.add(record.company);
           hidden.v4.add(company);
@@ -169,6 +169,8 @@ function findAgreeingPairs(
     for (const company of hidden.v3) add(uncounted.v3, company, 1);
     for (const company of hidden.v4) add(uncounted.v4, company, 1);
   }
+  const sameIds = db.prepare<[], Record<'v3' | 'v4', bigint>>(SELECT_SAME_IDS);
+  for (const { v3, v4 } of sameIds.all()) pairOf(pairs, Number(v3), Number(v4), false);
   return pairs;
 }
 

@@ -15,7 +15,6 @@ export function sumByBlocks(
   db: Db,
   { from, into, sums }: { readonly from: string; readonly into: string; readonly sums: string },
 ): void {
-  db.exec(`drop table if exists temp.${into}`);
   db.prepare(`create temp table ${into} as ${sums}`).run(0n, 0n);
   const insert = db.prepare<[bigint, bigint]>(`insert into temp.${into} ${sums}`);
   const last = must(db.prepare<[], bigint>(`select ifnull(max(id), 0) from ${from}`).pluck().get());

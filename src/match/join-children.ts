@@ -68,9 +68,13 @@ const SELECT_HARD_PAIRS = `
   where t.hard and t.a is not null and t.b is not null
   order by t.id`;
 
+const SELECT_CHILDREN = `
+  select ? as gen, path, svc_id as svcId, platform_id as key, unique_id as uid, deleted
+  from child where record_id = ? order by position`;
+
 /** Several V3 records can share a V4 record. */
 function judgeHardPairs(db: Db): void {
-  const children = prepareChildren(db);
+  const children = db.prepare<[bigint, bigint], ChildMember>(SELECT_CHILDREN);
   const insert = db.prepare(`
     insert into remap_row(group_id, parent, platform_id, v3_svc_id, v4_svc_id, evidence) values (?, ?, ?, ?, ?, ?)`);
   const write = ({ id, scope, v3Key, v4Key }: HardPair, rows: readonly ChildRow[]) => {
@@ -82,8 +86,8 @@ function judgeHardPairs(db: Db): void {
   };
   const pairs = groupBy(db.prepare<[], HardPair>(SELECT_HARD_PAIRS).all(), ({ b }) => b);
   for (const [b, ofTwin] of pairs) {
-    const twin = new TwinChildren(children(4, b));
-    for (const pair of ofTwin) write(pair, twin.judge(children(3, pair.a), pair.inherited));
+    const twin = new TwinChildren(children.all(4n, b));
+    for (const pair of ofTwin) write(pair, twin.judge(children.all(3n, pair.a), pair.inherited));
     // the rows of V4 children without a V3 child belong to a matched pair, if there is one
     const holder = ofTwin.find(({ inherited }) => inherited === null) ?? at(ofTwin, 0);
     write(holder, twin.judgeUnclaimed(holder.inherited));
@@ -93,20 +97,4 @@ function judgeHardPairs(db: Db): void {
 function withParentKey(evidence: string | null, v4Key: string | null): string {
   const before: object = evidence === null ? {} : JSON.parse(evidence);
   return JSON.stringify({ ...before, v4_parent_platform_id: v4Key });
-}
-
-interface StoredChild {
-  readonly path: bigint;
-  readonly svcId: bigint;
-  readonly key: string | null;
-  readonly uid: string | null;
-  readonly deleted: bigint;
-}
-
-function prepareChildren(db: Db): (gen: 3 | 4, record: bigint) => ChildMember[] {
-  const select = db.prepare<[bigint], StoredChild>(`
-    select path, svc_id as svcId, platform_id as key, unique_id as uid, deleted
-    from child where record_id = ? order by position`);
-  return (gen, record) =>
-    select.all(record).map(({ deleted, ...child }) => ({ gen, ...child, deleted: deleted === 1n }));
 }

@@ -1,6 +1,5 @@
 import type { Db } from '../store/sqlite.js';
 import { must } from '../text/at.js';
-import { groupBy } from '../text/rows.js';
 import { explainChangedKeys } from './changed-keys.js';
 import { judgeGroup, type KeyMember, listGroupIds, outcomeOf, renderGroupEvidence } from './judge-group.js';
 
@@ -8,7 +7,6 @@ import { judgeGroup, type KeyMember, listGroupIds, outcomeOf, renderGroupEvidenc
 const MAX_CHILDREN_OF_STATEMENTS = 50;
 
 const CREATE_TWINS = `
-  drop table if exists temp.twin;
   -- the rows of records, in the order of the remap; outcome is null for groups that are still to be judged
   create temp table twin(
     id integer primary key, scope_id integer not null, outcome integer, key text,
@@ -69,8 +67,7 @@ const JOIN_BY_KEY = `
 
 /** The records of a key that several records of one generation have. */
 const SELECT_GROUP = `
-  select iif(w.generation = 3, 3, 4) as gen, r.id, r.svc_id as svcId, r.unique_id as uid, r.deleted,
-    r.child_twins or r.child_count > ${MAX_CHILDREN_OF_STATEMENTS} as hard
+  select w.generation as gen, r.id, r.svc_id as svcId, r.unique_id as uid, r.deleted
   from temp.twin as t
     cross join temp.place as w on w.scope_id = t.scope_id and w.joined
     cross join record as r indexed by record_key
@@ -82,7 +79,7 @@ const ADD_JUDGED = `
   insert into temp.twin(scope_id, outcome, key, a, b, v3, v4, latest_ms, hard, evidence)
   select w.scope_id, ifnull(@outcome, ${ABSENT}), r.platform_id, @a, @b,
     iif(w.generation = 3, r.svc_id, null), iif(w.generation = 4, r.svc_id, (select svc_id from record where id = @b)),
-    iif(w.generation = 3, r.latest_ms, null), @hard, @evidence
+    iif(w.generation = 3, r.latest_ms, null), 1, @evidence
   from record as r
     cross join temp.place as w on w.stream_id = r.stream_id and w.company_id = r.company_id
     cross join temp.scope as s on s.id = w.scope_id cross join temp.o as o
@@ -110,18 +107,8 @@ export function joinRecords(db: Db): void {
   db.exec(DESCRIBE_WINDOWS);
 }
 
-interface SeveralRow {
-  readonly gen: bigint;
-  readonly id: bigint;
-  readonly svcId: bigint;
-  readonly uid: string | null;
-  readonly deleted: bigint;
-  readonly hard: bigint;
-}
-
 interface RecordMember extends KeyMember {
   readonly id: bigint;
-  readonly isHard: boolean;
 }
 
 /** Judges the keys that several records of one generation have. */
@@ -130,41 +117,23 @@ function judgeSeveral(db: Db): void {
     .prepare<[], bigint>('select id from temp.twin where outcome is null order by id')
     .pluck()
     .all();
-  const selectGroup = db.prepare<[bigint], SeveralRow>(SELECT_GROUP);
+  const selectGroup = db.prepare<[bigint], RecordMember>(SELECT_GROUP);
   const insert = db.prepare(ADD_JUDGED);
-  for (const group of groups) {
-    const members = selectGroup.all(group).map(
-      ({ gen, deleted, hard, ...row }): RecordMember => ({
-        gen: gen === 3n ? 3 : 4,
-        deleted: deleted === 1n,
-        isHard: hard === 1n,
-        ...row,
-      }),
-    );
-    for (const row of judgeMembers(members)) insert.run(row);
-  }
+  for (const group of groups) for (const row of judgeMembers(selectGroup.all(group))) insert.run(row);
   db.exec('delete from temp.twin where outcome is null');
 }
 
 function judgeMembers(members: readonly RecordMember[]): object[] {
   const verdicts = judgeGroup(members);
   const ids = listGroupIds(members);
-  const twins = verdicts.map((verdict) => (verdict.kind === 'pair' ? verdict.twin : null));
-  const claims = groupBy(twins, (twin) => twin);
   return members.flatMap((member, at) => {
     const verdict = must(verdicts[at], 'verdict');
     if (verdict.kind === 'claimed') return [];
-    const twin = twins[at] ?? null;
-    const isHard = member.isHard || (twin !== null && (twin.isHard || (claims.get(twin)?.length ?? 0) > 1));
-    return [
-      {
-        outcome: outcomeOf(member, verdict),
-        a: member.gen === 3 ? member.id : null,
-        b: member.gen === 4 ? member.id : (twin?.id ?? null),
-        hard: isHard ? 1n : 0n,
-        evidence: renderGroupEvidence(verdict, member.gen, ids),
-      },
-    ];
+    const twin = verdict.kind === 'pair' ? verdict.twin.id : null;
+    const outcome = outcomeOf(member, verdict);
+    const evidence = renderGroupEvidence(verdict, member.gen, ids);
+    const [a, b] = member.gen === 3n ? [member.id, twin] : [null, member.id];
+    return [{ outcome, a, b, evidence }];
   });
 }
 

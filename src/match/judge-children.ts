@@ -99,14 +99,14 @@ function rowsOf(
     const verdict = verdicts[at];
     if (verdict === undefined || verdict.kind === 'claimed') return [];
     const { path, key, gen, svcId } = child;
-    const own = outcomeOf(child, verdict) ?? withFlags(absentOutcome(child), { only_v4: gen === 4 });
+    const outcome = outcomeOf(child, verdict) ?? withFlags(absentOutcome(child), { only_v4: gen === 4n });
     return [
       {
         path,
         key,
-        v3: gen === 3 ? svcId : null,
-        v4: gen === 4 ? svcId : verdict.kind === 'pair' ? verdict.twin.svcId : null,
-        outcome: parentOutcome === null ? own : inherit(own, Number(parentOutcome)),
+        v3: gen === 3n ? svcId : null,
+        v4: gen === 4n ? svcId : verdict.kind === 'pair' ? verdict.twin.svcId : null,
+        outcome: parentOutcome === null ? outcome : inherit(outcome, Number(parentOutcome)),
         evidence: renderGroupEvidence(verdict, gen, ids),
       },
     ];
@@ -114,8 +114,8 @@ function rowsOf(
 }
 
 function absentOutcome({ gen, deleted, key }: ChildMember): number {
-  if (deleted && gen === 4) return numberOf('deleted_v4_only');
+  if (deleted && gen === 4n) return numberOf('deleted_v4_only');
   if (deleted) return numberOf(key === null ? 'deleted_no_platform_id' : 'deleted_not_in_v4');
-  if (key === null) return numberOf(gen === 3 ? 'unmatched_no_platform_id' : 'v4_only_no_platform_id');
-  return numberOf(gen === 3 ? 'unmatched_unexplained' : 'v4_only_unexplained');
+  if (key === null) return numberOf(gen === 3n ? 'unmatched_no_platform_id' : 'v4_only_no_platform_id');
+  return numberOf(gen === 3n ? 'unmatched_unexplained' : 'v4_only_unexplained');
 }

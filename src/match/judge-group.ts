@@ -1,13 +1,15 @@
 import { must } from '../text/at.js';
 import { append, compare } from '../text/rows.js';
-import { numberOf, withFlags } from './outcomes.js';
+import { numberOf, type OutcomeName, withFlags } from './outcomes.js';
 
 /** An object that is joined by its key: a record within a company pair, or a child within a pair of records. */
 export interface KeyMember {
-  readonly gen: 3 | 4;
+  /** 3 or 4 */
+  readonly gen: bigint;
   readonly svcId: bigint;
   readonly uid: string | null;
-  readonly deleted: boolean;
+  /** 0 or 1 */
+  readonly deleted: bigint;
 }
 
 /**
@@ -40,8 +42,8 @@ const DUP_V4 = { kind: 'dup_v4' } as const;
  * pair of records (children). Returns the verdicts in the order of the members.
  */
 export function judgeGroup<M extends KeyMember>(members: readonly M[]): readonly GroupVerdict<M>[] {
-  const v3 = members.filter(({ gen }) => gen === 3);
-  const v4 = describeV4(members.filter(({ gen }) => gen === 4));
+  const v3 = members.filter(({ gen }) => gen === 3n);
+  const v4 = describeV4(members.filter(({ gen }) => gen === 4n));
   const ofV3 = judgeV3Members(v3, v4);
   const verdicts = new Map<M, GroupVerdict<M>>(v3.map((member, at) => [member, ofV3[at] ?? ABSENT]));
   const claimed = new Set(ofV3.flatMap((verdict) => (verdict.kind === 'pair' ? [verdict.twin] : [])));
@@ -155,17 +157,17 @@ export interface GroupIds {
 }
 
 export function listGroupIds(members: readonly KeyMember[]): GroupIds {
-  const idsOf = (gen: 3 | 4, isLive: boolean) =>
+  const idsOf = (gen: bigint, isLive: boolean) =>
     nameIds(
       members.flatMap((member) => (member.gen === gen && !(isLive && member.deleted) ? [member.svcId] : [])),
     );
-  return { v3Live: idsOf(3, true), v4Live: idsOf(4, true), v4: idsOf(4, false) };
+  return { v3Live: idsOf(3n, true), v4Live: idsOf(4n, true), v4: idsOf(4n, false) };
 }
 
 /** The evidence of a verdict as JSON; null if it needs none. */
 export function renderGroupEvidence(
   verdict: GroupVerdict<KeyMember>,
-  gen: 3 | 4,
+  gen: bigint,
   { v3Live, v4Live, v4 }: GroupIds,
 ): string | null {
   switch (verdict.kind) {
@@ -174,7 +176,7 @@ export function renderGroupEvidence(
         ? null
         : JSON.stringify({ merged_v3_svc_ids: verdict.merged.map(String) });
     case 'superseded':
-      return JSON.stringify(gen === 3 ? { live_v3_svc_ids: v3Live } : { live_v4_svc_ids: v4Live });
+      return JSON.stringify(gen === 3n ? { live_v3_svc_ids: v3Live } : { live_v4_svc_ids: v4Live });
     case 'dup_v3':
     case 'dup_v4':
       return JSON.stringify({ v3_svc_ids: v3Live, v4_svc_ids: v4 });
@@ -186,10 +188,10 @@ export function renderGroupEvidence(
 
 /** The outcome of a verdict; null if it follows from what the other generation lacks. */
 export function outcomeOf(member: KeyMember, verdict: GroupVerdict<KeyMember>): number | null {
-  const isV4 = member.gen === 4;
+  const isV4 = member.gen === 4n;
   switch (verdict.kind) {
     case 'pair':
-      return withFlags(numberOf(pairReason(member.deleted, verdict.twin.deleted) ?? 'matched'), {
+      return withFlags(numberOf(pairOutcome(member.deleted, verdict.twin.deleted)), {
         by_key: verdict.by === 'platform_id',
         by_unique_id: verdict.by === 'platform_unique_id',
         conflict: areDifferent(member.uid, verdict.twin.uid),
@@ -207,10 +209,7 @@ export function outcomeOf(member: KeyMember, verdict: GroupVerdict<KeyMember>): 
   }
 }
 
-/** The reason of a pair, by which of its objects are deleted; null if it is `matched`. */
-function pairReason(v3Deleted: boolean, v4Deleted: boolean): PairReason | null {
+function pairOutcome(v3Deleted: bigint, v4Deleted: bigint): OutcomeName {
   if (v3Deleted) return v4Deleted ? 'deleted_in_both' : 'deleted_in_v3';
-  return v4Deleted ? 'deleted_in_v4' : null;
+  return v4Deleted ? 'deleted_in_v4' : 'matched';
 }
-
-type PairReason = 'deleted_in_v3' | 'deleted_in_v4' | 'deleted_in_both';

@@ -85,9 +85,7 @@ export function createOutcomes(db: Db): void {
     ...Object.entries(FLAGS).map(([name, flag]) => `${flag} as ${name}`),
   ];
   db.exec(`
-    drop table if exists temp.o;
     create temp table o as select ${columns.join(', ')};
-    drop table if exists temp.outcome;
     create temp table outcome(number integer primary key, status text not null, reason text) strict`);
   const insert = db.prepare('insert into temp.outcome values (?, ?, ?)');
   for (const name of NAMES) insert.run(BigInt(numberOf(name)), ...OUTCOMES[name]);

@@ -1,5 +1,5 @@
 import type { CompanyMatch, NamedCompanyPair } from '../domain.js';
-import { append } from '../text/rows.js';
+import { groupBy } from '../text/rows.js';
 
 /** A company of one generation; `id` is unique within the generation. */
 export interface CompanySide {
@@ -67,30 +67,44 @@ class Links {
  * Pairs each V3 company with at most one V4 company.
  *
  * The user's file comes first, then evidence, then equal ids if neither company has any evidence. Ties and
- * contradictions leave companies unpaired. A company that the file says is not in V4 takes no part.
+ * contradictions leave companies unpaired: `ambiguous` if there is evidence for any pair, otherwise `none`. A company that
+ * the file says is not in V4 takes no part.
  */
 export function pairCompanies(input: PairingInput): Pairing {
   const { pairs, absent } = findNamed(input);
-  const counted = input.mode === 'same_id' ? [] : input.evidence.filter(({ v3 }) => !absent.has(v3));
-  const uncounted = input.mode === 'same_id' ? NO_UNCOUNTED : input.uncounted;
+  const isAuto = input.mode === 'auto';
+  const evidence = isAuto ? input.evidence.filter(({ v3 }) => !absent.has(v3)) : [];
+  const hidden = isAuto ? listHidden(input.uncounted) : [];
   const links = new Links();
   links.add(pairs, 'file');
-  const evidence = { rows: counted, uncounted };
-  addClearPairs(evidence, links);
+  addClearPairs(evidence, hidden, links);
   const claims = findIdClaims(input, links, absent);
-  const agreeing = { v3: bestOf(evidence, 'v3'), v4: bestOf(evidence, 'v4') };
-  const decide = ({ a, b }: IdClaim) =>
-    input.mode === 'same_id' ||
-    (a.scopeFull && b.scopeFull && !agreeing.v3.get(a.id)?.first && !agreeing.v4.get(b.id)?.first);
-  const byId = claims.filter((claim) => !isOpen(claim) && decide(claim));
+  const best = bestOfSides([...evidence, ...hidden]);
+  const isUndisputed = ({ a, b }: IdClaim) =>
+    a.scopeFull && b.scopeFull && !best.v3.get(a.id)?.first && !best.v4.get(b.id)?.first;
+  const byId = claims.filter((claim) => !claim.isOpen && (!isAuto || isUndisputed(claim)));
   links.add(
     byId.map(({ a, b }) => [a.id, b.id]),
     'same_id',
   );
-  return describePairing(input, { links, evidence, claims, absent });
+  const open = [
+    ...evidence.filter(isAboveChance),
+    ...hidden,
+    ...claims.filter(({ isOpen }) => isOpen).map(({ a, b }) => ({ v3: a.id, v4: b.id })),
+  ];
+  const open3 = new Set(open.map(({ v3 }) => v3));
+  const open4 = new Set(open.map(({ v4 }) => v4));
+  const unpaired = (isOpen: boolean): CompanyMatch => (isOpen ? 'ambiguous' : 'none');
+  const ofV3 = (id: number) =>
+    absent.has(id) ? FILE_NONE : (links.v3.get(id) ?? { v4: null, matchedBy: unpaired(open3.has(id)) });
+  const ofV4 = (id: number) => links.v4.get(id) ?? { v3: null, matchedBy: unpaired(open4.has(id)) };
+  return {
+    v3: new Map(input.v3.map(({ id }) => [id, ofV3(id)])),
+    v4: new Map(input.v4.map(({ id }) => [id, ofV4(id)])),
+  };
 }
 
-const NO_UNCOUNTED: Uncounted = { v3: new Map(), v4: new Map() };
+const FILE_NONE = { v4: null, matchedBy: 'file' } as const;
 
 function findNamed({ v3, v4, named }: PairingInput): { pairs: CompanyLink[]; absent: ReadonlySet<number> } {
   const v3Ids = new Map(v3.map(({ id, region, companyId }) => [`${companyId} ${region}`, id]));
@@ -107,33 +121,45 @@ function findNamed({ v3, v4, named }: PairingInput): { pairs: CompanyLink[]; abs
   return { pairs, absent };
 }
 
-interface CountedEvidence {
-  readonly rows: readonly CompanyEvidence[];
-  readonly uncounted: Uncounted;
+/** Agreeing keys of a pair; null: a company that is not known. */
+interface Agreement {
+  readonly v3: number | null;
+  readonly v4: number | null;
+  readonly agreeing: number;
+}
+
+function listHidden({ v3, v4 }: Uncounted): Agreement[] {
+  return [
+    ...[...v3].map(([id, agreeing]) => ({ v3: id, v4: null, agreeing })),
+    ...[...v4].map(([id, agreeing]) => ({ v3: null, v4: id, agreeing })),
+  ];
 }
 
 /**
  * Pairs companies that are each other's best by agreeing keys and agree on at least half of the comparable ones, without
  * a runner-up that has half as many. A company with a pair is no runner-up, so each pair can make others clear.
  */
-function addClearPairs(evidence: CountedEvidence, links: Links): void {
-  const best = { v3: bestOf(evidence, 'v3'), v4: bestOf(evidence, 'v4') };
-  const isBest = ({ v3, v4, agreeing }: CompanyEvidence) =>
-    best.v3.get(v3)?.first === agreeing && best.v4.get(v4)?.first === agreeing;
-  const candidates = evidence.rows.filter(
-    (row) => isAboveChance(row) && row.agreeing * 2 >= row.comparable && isBest(row),
+function addClearPairs(
+  evidence: readonly CompanyEvidence[],
+  hidden: readonly Agreement[],
+  links: Links,
+): void {
+  const best = bestOfSides([...evidence, ...hidden]);
+  const candidates = evidence.filter(
+    (row) =>
+      isAboveChance(row) &&
+      row.agreeing * 2 >= row.comparable &&
+      best.v3.get(row.v3)?.first === row.agreeing &&
+      best.v4.get(row.v4)?.first === row.agreeing,
   );
+  const isUnpaired = ({ v3, v4 }: CompanyEvidence) => !links.v3.has(v3) && !links.v4.has(v4);
   for (;;) {
-    const open = {
-      rows: evidence.rows.filter(({ v3, v4 }) => !links.v3.has(v3) && !links.v4.has(v4)),
-      uncounted: evidence.uncounted,
-    };
-    const rivals = { v3: bestOf(open, 'v3'), v4: bestOf(open, 'v4') };
+    const rivals = bestOfSides([...evidence.filter(isUnpaired), ...hidden]);
     const isClear = ({ v3, v4, agreeing }: CompanyEvidence) =>
       [rivals.v3.get(v3), rivals.v4.get(v4)].every(
         (rival) => rival?.first === agreeing && rival.second * 2 < agreeing,
       );
-    const clear = candidates.filter((row) => !links.v3.has(row.v3) && !links.v4.has(row.v4) && isClear(row));
+    const clear = candidates.filter((row) => isUnpaired(row) && isClear(row));
     if (clear.length === 0) return;
     links.add(
       clear.map(({ v3, v4 }) => [v3, v4]),
@@ -147,20 +173,21 @@ interface Best {
   readonly second: number;
 }
 
-function bestOf({ rows, uncounted }: CountedEvidence, side: 'v3' | 'v4'): ReadonlyMap<number, Best> {
-  const best = new Map<number, Best>();
-  for (const [company, keys] of uncounted[side]) best.set(company, { first: keys, second: 0 });
-  for (const { [side]: company, agreeing } of rows) {
-    const { first, second } = best.get(company) ?? NO_EVIDENCE;
-    best.set(company, {
-      first: Math.max(first, agreeing),
-      second: agreeing > first ? first : Math.max(second, agreeing),
-    });
-  }
-  return best;
+function bestOfSides(rows: readonly Agreement[]): Record<'v3' | 'v4', ReadonlyMap<number, Best>> {
+  const bestOf = (side: 'v3' | 'v4') => {
+    const bests = new Map<number, Best>();
+    for (const { [side]: company, agreeing } of rows) {
+      if (company === null) continue;
+      const { first, second } = bests.get(company) ?? { first: 0, second: 0 };
+      bests.set(company, {
+        first: Math.max(first, agreeing),
+        second: agreeing > first ? first : Math.max(second, agreeing),
+      });
+    }
+    return bests;
+  };
+  return { v3: bestOf('v3'), v4: bestOf('v4') };
 }
-
-const NO_EVIDENCE: Best = { first: 0, second: 0 };
 
 /** The agreement of the sample holds for all shared keys. */
 function isAboveChance({ agreeing, shared, sampled, smallerKeys }: CompanyEvidence): boolean {
@@ -171,9 +198,8 @@ function isAboveChance({ agreeing, shared, sampled, smallerKeys }: CompanyEviden
 interface IdClaim {
   readonly a: CompanySide;
   readonly b: CompanySide;
-  /** Whether V3 companies of other regions claim the same V4 company. */
-  readonly isTied: boolean;
-  readonly own: CompanyEvidence | undefined;
+  /** Whether V3 companies of other regions claim the same V4 company, or the compared keys of the two differ. */
+  readonly isOpen: boolean;
 }
 
 /**
@@ -181,55 +207,21 @@ interface IdClaim {
  * but it still makes the id ambiguous for V3 companies of other regions.
  */
 function findIdClaims(input: PairingInput, links: Links, absent: ReadonlySet<number>): IdClaim[] {
-  const v3ByCompanyId = new Map<bigint, CompanySide[]>();
-  for (const a of input.v3) {
-    const isElsewhere = links.v3.get(a.id)?.matchedBy === 'overlap' || absent.has(a.id);
-    if (!isElsewhere) append(v3ByCompanyId, a.companyId, a);
-  }
-  const evidenceByPair = new Map(input.evidence.map((row) => [`${row.v3} ${row.v4}`, row]));
+  const v3ByCompanyId = groupBy(
+    input.v3.filter(({ id }) => links.v3.get(id)?.matchedBy !== 'overlap' && !absent.has(id)),
+    ({ companyId }) => companyId,
+  );
+  const contradictions = new Set(
+    input.evidence
+      .filter(({ agreeing, comparable }) => agreeing * 2 < comparable)
+      .map(({ v3, v4 }) => `${v3} ${v4}`),
+  );
   return input.v4
     .filter((b) => !links.v4.has(b.id))
     .flatMap((b) => {
       const same = v3ByCompanyId.get(b.companyId) ?? [];
       return same
         .filter((a) => !links.v3.has(a.id))
-        .map((a) => ({ a, b, isTied: same.length > 1, own: evidenceByPair.get(`${a.id} ${b.id}`) }));
+        .map((a) => ({ a, b, isOpen: same.length > 1 || contradictions.has(`${a.id} ${b.id}`) }));
     });
 }
-
-function isOpen({ isTied, own }: IdClaim): boolean {
-  return isTied || (own !== undefined && own.agreeing * 2 < own.comparable);
-}
-
-interface PairingEvidence {
-  readonly links: Links;
-  readonly evidence: CountedEvidence;
-  readonly claims: readonly IdClaim[];
-  readonly absent: ReadonlySet<number>;
-}
-
-/** Unpaired companies are `ambiguous` if there is evidence for any pair, otherwise `none`. */
-function describePairing(
-  { v3, v4 }: PairingInput,
-  { links, evidence, claims, absent }: PairingEvidence,
-): Pairing {
-  const open = { v3: new Set(evidence.uncounted.v3.keys()), v4: new Set(evidence.uncounted.v4.keys()) };
-  for (const row of evidence.rows.filter(isAboveChance)) {
-    open.v3.add(row.v3);
-    open.v4.add(row.v4);
-  }
-  for (const { a, b } of claims.filter(isOpen)) {
-    open.v3.add(a.id);
-    open.v4.add(b.id);
-  }
-  const unpaired = (isOpen: boolean): CompanyMatch => (isOpen ? 'ambiguous' : 'none');
-  const ofV3 = (id: number) =>
-    absent.has(id) ? FILE_NONE : (links.v3.get(id) ?? { v4: null, matchedBy: unpaired(open.v3.has(id)) });
-  const ofV4 = (id: number) => links.v4.get(id) ?? { v3: null, matchedBy: unpaired(open.v4.has(id)) };
-  return {
-    v3: new Map(v3.map(({ id }) => [id, ofV3(id)])),
-    v4: new Map(v4.map(({ id }) => [id, ofV4(id)])),
-  };
-}
-
-const FILE_NONE = { v4: null, matchedBy: 'file' } as const;

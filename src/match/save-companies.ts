@@ -1,7 +1,7 @@
-import type { NamedCompanyPair, OnProgress, StreamState } from '../domain.js';
-import { isUnfinished } from '../domain.js';
+import { isUnfinished, type NamedCompanyPair, type OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import type { Db } from '../store/sqlite.js';
+import { readCompanyList } from '../store/streams.js';
 import { at, must } from '../text/at.js';
 import { groupBy } from '../text/rows.js';
 import type { CompanyCounts } from './company-evidence.js';
@@ -17,12 +17,8 @@ export function assertNamedExist(db: Db, named: readonly NamedCompanyPair[], { v
   const ids = new Set(v4.map(({ companyId }) => companyId));
   for (const { line, v4CompanyId } of named) {
     if (v4CompanyId === null || ids.has(v4CompanyId)) continue;
-    const list = db
-      .prepare<[], { state: StreamState }>(
-        "select state from stream where generation = 'v4' and model = 'core/companies'",
-      )
-      .get();
-    if (list !== undefined && isUnfinished(list)) {
+    const list = readCompanyList(db);
+    if (list !== null && isUnfinished(list)) {
       const text = `V4's list of companies was not read to its end, so V4 company ${v4CompanyId} on line ${line} of the companies file cannot be checked.`;
       throw new SvcError('incomplete', text, { hint: 'Run `svc-migrate export v4` first.' });
     }

@@ -6,9 +6,6 @@ import { readCompanyList } from '../store/streams.js';
 import type { CompanySide } from './pair-companies.js';
 
 const CREATE_TABLES = `
-  drop table if exists temp.side;
-  drop table if exists temp.place;
-  drop table if exists temp.scope;
   -- the companies of each generation, numbered from 0
   create temp table side(
     generation integer not null, region text not null, company_id integer not null, id integer not null,
