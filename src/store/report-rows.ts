@@ -111,9 +111,9 @@ export function readFirstFindings(
   const ids: bigint[] = [];
   for (const row of wanted === 0 ? [] : rows.iterate(`[${[...keys.keys()].join()}]`)) {
     const key = must(keys.get(row.group), 'group');
-    const left = must(missing.get(key), 'outcome');
-    if (left === 0) continue;
-    missing.set(key, left - 1);
+    const open = must(missing.get(key), 'outcome');
+    if (open === 0) continue;
+    missing.set(key, open - 1);
     if (ids.push(row.id) === wanted) break;
   }
   return db
