@@ -1,19 +1,18 @@
 import { type StaleReason, shownState } from '../domain.js';
 import { outcomeKey, STATUSES } from '../reasons.js';
 import { nameOfStream } from '../store/readiness.js';
-import { at, must } from '../text/at.js';
+import { must } from '../text/at.js';
 import { countOf, formatShare, formatTime, groupDigits, listFirst } from '../text/numbers.js';
 import { compare, sumOf } from '../text/rows.js';
 import type { Column } from '../text/table.js';
 import { cutText } from '../text/wrap.js';
 import { sumStatuses } from './build-report.js';
-import type { JudgedLimit } from './gate.js';
+import { addIds, type JudgedLimit } from './gate.js';
 import {
   actionFor,
-  addIds,
   describeIds,
+  type LimitObstacle,
   listObstacles,
-  type Refusal,
   titleOfKey,
   titleWithKey,
 } from './next-steps.js';
@@ -128,16 +127,15 @@ function historySentences({ windows }: Report): string[] {
   if (first.source === 'configured') {
     return [`V4's history starts ${formatTime(must(first.since))}, as configured.`];
   }
-  const inferred = windows
-    .filter(({ source }) => source === 'inferred')
-    .sort((a, b) => compare(must(a.since), must(b.since)));
+  const inferred = windows.filter(({ source }) => source === 'inferred');
+  const [earliest] = inferred.toSorted((a, b) => compare(must(a.since), must(b.since)));
   const unknown = windows.length - inferred.length;
-  const ends = inferred.length > 1 ? [at(inferred, 0), at(inferred, -1)] : inferred;
-  const named = ends.map(({ model, since, v4SvcId }) => `${dayOf(since)} (${model}, from V4 id ${v4SvcId})`);
   const parts = [
-    ...(named.length === 0
+    ...(earliest === undefined
       ? []
-      : [`inferred for ${countOf(inferred.length, 'model')}: ${named.join(' to ')}`]),
+      : [
+          `inferred for ${countOf(inferred.length, 'model')}, the earliest is ${dayOf(earliest.since)} (${earliest.model}, from V4 id ${earliest.v4SvcId})`,
+        ]),
     ...(unknown === 0 ? [] : [`unknown for ${countOf(unknown, 'model')}`]),
   ];
   return [`Start of V4's history: ${parts.join('; ')}.`];
@@ -193,7 +191,7 @@ export function obstacleItems(limits: readonly JudgedLimit[], windows: Report['w
 }
 
 /** `3 V3 records, 1 V3 line item in crm/companies (limit unmatched)` */
-function describeObstacle({ models: [model, ...others], limit, count, ...ids }: Refusal): string {
+function describeObstacle({ models: [model, ...others], limit, count, ...ids }: LimitObstacle): string {
   if (model === undefined) return limit.detail ?? `limit ${nameOfLimit(limit)}: ${describeLimit(limit)}`;
   const amount = describeIds(ids) || countOf(count, UNIT_NAMES[limit.unit]);
   const where = others.length === 0 ? model : `${others.length + 1} models, most in ${model}`;

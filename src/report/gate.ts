@@ -13,7 +13,7 @@ import {
   listConfigured,
   type Outcome,
 } from '../limits.js';
-import { rankOfKey } from '../reasons.js';
+import { outcomeKey, rankOfKey } from '../reasons.js';
 import { type Blocker, findIncomplete, findNotReady } from '../store/readiness.js';
 import type { Scope } from '../store/remap.js';
 import {
@@ -30,7 +30,7 @@ import {
   readReadingTimes,
 } from '../store/report-rows.js';
 import type { Db } from '../store/sqlite.js';
-import { sumBy, sumOf } from '../text/rows.js';
+import { compare, groupBy, sumBy, sumOf } from '../text/rows.js';
 
 /** `ids`: of V3 and V4, or of neither. */
 const UNITS = ['ids', 'v3_ids', 'v4_ids', 'pairs', 'objects', 'streams', 'decisions', 'hours'] as const;
@@ -46,6 +46,14 @@ export interface IdCounts {
   readonly v4: z.infer<typeof ofKind>;
 }
 
+const refusal = z.strictObject({
+  key: z.string().describe('`status/reason`, or the name of the limit.'),
+  count,
+  models: z.array(z.string()).describe('Most first.'),
+  ...idCounts,
+});
+type Refusal = z.infer<typeof refusal>;
+
 /** A limit of the report. */
 export const judgedLimit = z.strictObject({
   name: z.string().describe('As configured; defaults are named `status` or `status/reason`.'),
@@ -59,9 +67,9 @@ export const judgedLimit = z.strictObject({
   configured: z.boolean().describe('false: a default.'),
   pass: z.boolean(),
   detail: z.string().nullable(),
-  contributors: z
-    .array(z.strictObject({ model: z.string(), key: z.string(), count, ...idCounts }))
-    .describe('Where the limit fails: what it judged, by model and `status/reason`.'),
+  refused: z
+    .array(refusal)
+    .describe('Where the limit fails: what it judged. Line items count under the reason of their record.'),
 });
 export type JudgedLimit = z.infer<typeof judgedLimit>;
 
@@ -96,7 +104,7 @@ export function judgeDatabase(db: Db, config: Config, given: Scope, nowMs: numbe
   };
   const ageMs = ageOf(read.times, nowMs);
   const gate = judge(countForGate(read, ageMs), limitsInScope(config, scope), config.maxAgeMs);
-  const incomplete = findIncomplete(db, config, scope);
+  const incomplete = findIncomplete(db, config);
   const blockers = incomplete.length > 0 ? incomplete : findNotReady(db, config, scope);
   return { ...read, ageMs, gate, blockers, outcome: decideOutcome(blockers, gate.pass) };
 }
@@ -173,7 +181,14 @@ const COUNTER_UNITS = {
 
 interface Slot {
   readonly limit: Limit;
-  readonly contributors: JudgedLimit['contributors'];
+  readonly rows: LimitedRow[];
+}
+
+/** What a limit judges: rows of the remap, or a count. */
+interface LimitedRow extends IdCounts {
+  readonly model: string;
+  readonly key: string;
+  readonly count: number;
 }
 
 /**
@@ -184,20 +199,19 @@ export function judge(counts: GateCounts, limits: Limits, maxAgeMs: number): Gat
   const slots = new Map<string, Slot>();
   const slotOf = (limit: Limit): Slot => {
     const key = JSON.stringify([limit.name, limit.model]);
-    const slot = slots.get(key) ?? { limit, contributors: [] };
+    const slot = slots.get(key) ?? { limit, rows: [] };
     slots.set(key, slot);
     return slot;
   };
   for (const limit of listConfigured(limits)) slotOf(limit);
   for (const row of counts.rows) {
-    const { model, status, reason, rows } = row;
-    const key = reason === null ? status : `${status}/${reason}`;
-    slotOf(limitOf(limits, row)).contributors.push({ model, key, count: rows, ...countIds([row]) });
+    const key = outcomeKey(row.status, row.reason);
+    slotOf(limitOf(limits, row)).rows.push({ model: row.model, key, count: row.rows, ...countIds([row]) });
   }
   for (const key of COUNTERS) {
     for (const [model, number] of counts.counters[key]) {
       const counted = { model, key, count: number, ...countIds([]) };
-      if (number > 0) slotOf(limitOfCounter(limits, model, key)).contributors.push(counted);
+      if (number > 0) slotOf(limitOfCounter(limits, model, key)).rows.push(counted);
     }
   }
   const sorted = [...slots.values()].sort((a, b) => rankOf(a.limit) - rankOf(b.limit));
@@ -211,9 +225,9 @@ function rankOf({ name, configured }: Limit): number {
   return COUNTERS.some((counter) => counter === name) ? Number.MAX_SAFE_INTEGER : rankOfKey(name);
 }
 
-function conclude({ limit, contributors }: Slot, v3Rows: CountByModel): JudgedLimit {
+function conclude({ limit, rows }: Slot, v3Rows: CountByModel): JudgedLimit {
   const { name, model, value, configured } = limit;
-  const actual = sumOf(contributors, (row) => row.count);
+  const actual = sumOf(rows, (row) => row.count);
   const base = model === null ? sumOf(v3Rows.values(), (rows) => rows) : (v3Rows.get(model) ?? 0);
   const pass = isWithin(value, actual, base);
   const counter = COUNTERS.find((candidate) => candidate === name);
@@ -223,12 +237,31 @@ function conclude({ limit, contributors }: Slot, v3Rows: CountByModel): JudgedLi
     allowed: value,
     actual,
     base,
-    unit: counter === undefined ? unitOfRows(contributors) : COUNTER_UNITS[counter],
+    unit: counter === undefined ? unitOfRows(rows) : COUNTER_UNITS[counter],
     configured,
     pass,
     detail: null,
-    contributors: pass ? [] : contributors,
+    refused: pass ? [] : [...groupBy(rows, ({ key }) => key)].map(([key, ofKey]) => refusalOf(key, ofKey)),
   };
+}
+
+function refusalOf(key: string, rows: readonly LimitedRow[]): Refusal {
+  const counts = sumBy(rows, modelOf, ({ count: number }) => number);
+  const models = [...counts].sort(([a, ofA], [b, ofB]) => ofB - ofA || compare(a, b));
+  return {
+    key,
+    count: sumOf(counts.values(), (number) => number),
+    models: models.map(([model]) => model),
+    ...addIds(rows),
+  };
+}
+
+export function addIds(rows: readonly IdCounts[]): IdCounts {
+  const sum = (side: keyof IdCounts) => ({
+    records: sumOf(rows, (row) => row[side].records),
+    lineItems: sumOf(rows, (row) => row[side].lineItems),
+  });
+  return { v3: sum('v3'), v4: sum('v4') };
 }
 
 /** The ids that all of the rows have; `ids` if some have a V3 id and others do not. */
@@ -254,6 +287,6 @@ function judgeAge(ageMs: number | null, maxAgeMs: number): JudgedLimit {
     configured: maxAgeMs !== DEFAULT_MAX_AGE_MS,
     pass,
     detail: isFromFuture ? 'The evidence is dated in the future: check the clock.' : undated,
-    contributors: [],
+    refused: pass ? [] : [refusalOf('maxAge', [])],
   };
 }

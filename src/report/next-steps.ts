@@ -2,7 +2,7 @@ import { describeOutcome, outcomeKey, type ReasonText, splitKey } from '../reaso
 import type { Blocker } from '../store/readiness.js';
 import type { WindowRow } from '../store/report-rows.js';
 import { countOf } from '../text/numbers.js';
-import { compare, groupBy, sumBy, sumOf } from '../text/rows.js';
+import { compare } from '../text/rows.js';
 import type { IdCounts, JudgedLimit } from './gate.js';
 
 /** Limits that are no reasons. */
@@ -68,7 +68,8 @@ export function titleWithKey(key: string): string {
  */
 export function actionFor(fullKey: string, windows: readonly WindowRow[], model: string | null): string {
   const key = outcomeKey(...splitKey(fullKey));
-  const isForBackfill = windows.some(({ unexplained }) => unexplained > 0);
+  const inScope = windows.filter((window) => model === null || window.model === model);
+  const isForBackfill = inScope.some(({ unexplained }) => unexplained > 0);
   if (key === 'unmatched/unexplained' && isForBackfill) return SET_BACKFILL;
   const action = key.startsWith('deleted') ? ACCEPT : describeKey(key).action;
   return model === null ? action : action.replace('"limits"', `"limits": {"models": {"${model}": …}}`);
@@ -97,49 +98,12 @@ export function describeIds({ v3, v4 }: IdCounts): string {
     .join(', ');
 }
 
-/** What one failed limit refuses: findings of one reason, or a counter. */
-export interface Refusal extends IdCounts {
-  /** `status/reason`, or the name of a counter. */
-  readonly key: string;
-  readonly limit: JudgedLimit;
-  /** Everything of this key that the limit judged. */
-  readonly count: number;
-  /** Those with the most of it first. */
-  readonly models: readonly string[];
-}
+/** What a failed limit refuses. */
+export type LimitObstacle = JudgedLimit['refused'][number] & { readonly limit: JudgedLimit };
 
-/** What the failed limits refuse, largest first. Line items of a record without a twin count under its reason. */
-export function listObstacles(limits: readonly JudgedLimit[]): Refusal[] {
+/** What the failed limits refuse, largest first. */
+export function listObstacles(limits: readonly JudgedLimit[]): LimitObstacle[] {
   return limits
-    .filter(({ pass }) => !pass)
-    .flatMap((limit) => {
-      const byKey = groupBy(limit.contributors, ({ key }) => outcomeKey(...splitKey(key)));
-      if (byKey.size === 0) byKey.set(limit.name, []);
-      return [...byKey].map(([key, rows]) => obstacleOf(limit, key, rows));
-    })
+    .flatMap((limit) => limit.refused.map((refused) => ({ ...refused, limit })))
     .sort((a, b) => b.count - a.count || compare(a.key, b.key));
-}
-
-function obstacleOf(limit: JudgedLimit, key: string, rows: JudgedLimit['contributors']): Refusal {
-  const counts = sumBy(
-    rows,
-    ({ model }) => model,
-    ({ count }) => count,
-  );
-  const models = [...counts].sort(([a, ofA], [b, ofB]) => ofB - ofA || compare(a, b));
-  return {
-    key,
-    limit,
-    count: sumOf(rows, ({ count }) => count),
-    models: models.map(([model]) => model),
-    ...addIds(rows),
-  };
-}
-
-export function addIds(rows: readonly IdCounts[]): IdCounts {
-  const sum = (side: keyof IdCounts) => ({
-    records: sumOf(rows, (row) => row[side].records),
-    lineItems: sumOf(rows, (row) => row[side].lineItems),
-  });
-  return { v3: sum('v3'), v4: sum('v4') };
 }
