@@ -72,21 +72,11 @@ export function describeEmptyPaths(
   return [...paths].map(([index, document]) => ({
     stops: 'write',
     code: NO_ID_AT_PATH,
-    text: `No document of ${place} has an id at ${columnLabel(at(ids, index))}: one ${describeDocument(document)}.`,
+    text: `No document of ${place} has an id at ${columnLabel(at(ids, index))}: one is ${cut(document)}.`,
   }));
 }
 
-/** What a document has at its top, for people who look for the right path. */
-function describeDocument(text: string): string {
-  const root = parse(text);
-  const names = (root?.children ?? []).map(({ children = [] }) => cut(String(children[0]?.value)));
-  if (root?.type === 'object' && names.length > 0)
-    return `has the members ${names.slice(0, MOST_NAMES).join(', ')}${names.length > MOST_NAMES ? ', …' : ''}`;
-  return root?.type === 'array' ? `is an array: ${cut(text)}` : `is ${cut(text)}`;
-}
-
-const MOST_NAMES = 8;
-const MOST_CHARS = 40;
+const MOST_CHARS = 120;
 
 function cut(text: string): string {
   const chars = [...escapeUnseen(text)];
@@ -187,7 +177,7 @@ export function judgeValue(remap: RemapIds, id: IdColumn, value: Value, scope: R
   const model = modelOf(remap, id, scope);
   if (model === 'not_ours') return NOT_OURS;
   const region = id.regionColumn === undefined ? (id.region ?? null) : scope.region;
-  if (typeof value === 'string' && !isIdText(value)) return unknown(invalidFormOf(value));
+  if (typeof value === 'string' && !isIdText(value)) return unknown('not_a_number');
   if (model === null) return unknown('unknown_model');
   if (id.regionColumn !== undefined && region === null) return unknown('no_scope');
   const judgement = remap.judge(model, region, BigInt(value));
@@ -211,21 +201,4 @@ export function isIdText(text: string): boolean {
   if (text.length < 19) return true;
   const value = BigInt(text);
   return value >= MIN_INT64 && value <= MAX_INT64;
-}
-
-const FORMS: readonly (readonly [RegExp, string])[] = [
-  [/^[+-]?\d+\.\d*$/, 'decimal'],
-  [/^[+-]?(?:\d+\.?\d*|\.\d+)e[+-]?\d+$/i, 'exponent'],
-  [/^-?0+\d+$/, 'leading_zeros'],
-  [/^(?:\+\d+|-0)$/, 'signed'],
-  [/^[+-]?0x[0-9a-f]+$/i, 'hex'],
-  [/^-?\d{1,3}(?:[,.'_ \u00a0\u202f]\d{3})+$/, 'grouped_digits'],
-  [/^-?\d{19,}$/, 'beyond_64_bits'],
-];
-
-/** How a text that is no id differs from one. */
-function invalidFormOf(text: string): string {
-  for (const [pattern, form] of FORMS) if (pattern.test(text)) return form;
-  const inner = text.trim();
-  return inner !== text && isIdText(inner) ? 'spaces_around' : 'not_a_number';
 }

@@ -28,12 +28,11 @@ import {
   type Parking,
   switchBack,
   switchColumn,
+  switchedRows,
   tableSql,
-  unrestorableRows,
   unrestoredRows,
-  unswitchedRows,
 } from './statements.js';
-import { chooseParking } from './switch-columns.js';
+import { chooseParking, NOT_SWITCHED } from './switch-columns.js';
 import type { ApplyTable } from './tables.js';
 import { type OutcomeCount, Tally } from './verdict.js';
 import { judgeValues } from './write-columns.js';
@@ -177,7 +176,7 @@ function switchStatements({ db, column, parking }: PrintedColumn, isEmptying: bo
     setStateSql(db, column, 'switched'),
     ...(isEmptying ? [emptyUnmapped(db, column)] : []),
     ...switchColumn(db, column, parking),
-    ...refuseTriggered(db, column, unswitchedRows(db, column)),
+    ...refuseTriggered(db, column, switchedRows(db, column, NOT_SWITCHED)),
     'commit',
   ];
 }
@@ -185,7 +184,7 @@ function switchStatements({ db, column, parking }: PrintedColumn, isEmptying: bo
 function undoStatements({ db, column, parking }: PrintedColumn): string[] {
   return [
     BEGIN[db.kind],
-    refuseIf(db, column, `state = 'switched' and exists (${unrestorableRows(db, column)})`),
+    refuseIf(db, column, `state = 'switched' and exists (${switchedRows(db, column, ['wrong'])})`),
     ...switchBack(db, column, parking),
     ...refuseTriggered(db, column, unrestoredRows(db, column)),
     setStateSql(db, column, 'undoing'),

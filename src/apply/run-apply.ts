@@ -58,44 +58,24 @@ function placeOf(target: TableTarget): DatabasePlace {
     : { kind: target.kind, urlEnv: target.urlEnv, tls: target.tls };
 }
 
-class Databases {
-  readonly #context: ApplyContext;
-  readonly #mode: 'read' | 'write';
-  readonly #open = new Map<string, Database>();
+type Open = (place: DatabasePlace) => Promise<Database>;
 
-  constructor(context: ApplyContext, mode: 'read' | 'write') {
-    this.#context = context;
-    this.#mode = mode;
-  }
-
-  async open(place: DatabasePlace): Promise<Database> {
-    const key = placeKey(place);
-    const opened = this.#open.get(key);
-    if (opened !== undefined) return opened;
-    const db = await openPlace(place, this.#mode, this.#context.connection, this.#context.env);
-    this.#open.set(key, db);
-    return db;
-  }
-
-  all(): Iterable<Database> {
-    return this.#open.values();
-  }
-
-  async close(): Promise<void> {
-    for (const db of this.#open.values()) await db.close();
-  }
-}
-
+/** `opened`: the databases that the work opened so far. */
 async function withDatabases<T>(
-  context: ApplyContext,
+  { connection, env }: ApplyContext,
   mode: 'read' | 'write',
-  work: (databases: Databases) => Promise<T>,
+  work: (open: Open, opened: ReadonlyMap<string, Database>) => Promise<T>,
 ): Promise<T> {
-  const databases = new Databases(context, mode);
+  const opened = new Map<string, Database>();
+  const open: Open = async (place) => {
+    const db = opened.get(placeKey(place)) ?? (await openPlace(place, mode, connection, env));
+    opened.set(placeKey(place), db);
+    return db;
+  };
   try {
-    return await work(databases);
+    return await work(open, opened);
   } finally {
-    await databases.close();
+    for (const db of opened.values()) await db.close();
   }
 }
 
@@ -106,14 +86,14 @@ export function planTargets(
   remap: RemapIds,
   context: ApplyContext,
 ): Promise<TargetPlan[]> {
-  return withDatabases(context, 'read', async (databases) => {
+  return withDatabases(context, 'read', async (open) => {
     const plans: TargetPlan[] = [];
     for (const target of targets) {
       if (isFile(target)) {
         plans.push(await planOneFile(target, remap, context));
         continue;
       }
-      const table = await openTable(await databases.open(placeOf(target)), target);
+      const table = await openTable(await open(placeOf(target)), target);
       const columns = await planTable(table, remap, context.onProgress);
       plans.push({
         name: target.name,
@@ -172,10 +152,8 @@ export function writeTargets(
   { isPartial }: { readonly isPartial: boolean },
   context: ApplyContext,
 ): Promise<WriteResult> {
-  return withDatabases(context, 'write', async (databases) => {
-    const tables: ApplyTable[] = [];
-    for (const target of targets)
-      if (!isFile(target)) tables.push(await openTable(await databases.open(placeOf(target)), target));
+  return withDatabases(context, 'write', async (open) => {
+    const tables = await openTables(targets, open);
     const switchedBefore = tables.flatMap((table) =>
       table.columns.filter(isSwitched).map(({ column }) => ({ ...nameOf(table), column: column.name })),
     );
@@ -223,6 +201,13 @@ export function writeTargets(
     for (const file of files) written.push(...(await writeOneFile(file, remap, isPartial, context)));
     return { written, switchedBefore, refused: [] };
   });
+}
+
+async function openTables(targets: readonly ApplyTarget[], open: Open): Promise<ApplyTable[]> {
+  const tables: ApplyTable[] = [];
+  for (const target of targets)
+    if (!isFile(target)) tables.push(await openTable(await open(placeOf(target)), target));
+  return tables;
 }
 
 function nameOf(table: ApplyTable): { readonly target: string; readonly place: string } {
@@ -320,18 +305,18 @@ async function orStopped<T>(work: () => Promise<T>): Promise<T> {
 /** The tables of selections as the targets themselves record them; columns that were never written have no state. */
 async function openSelections(
   selections: readonly Selection[],
-  databases: Databases,
+  open: Open,
   withUnwritten: boolean,
 ): Promise<ApplyTable[]> {
   const tables: ApplyTable[] = [];
   for (const selection of selections) {
     if (selection.kind === 'place') {
-      tables.push(...(await openWrittenTables(await databases.open(selection.place), selection.table)));
+      tables.push(...(await openWrittenTables(await open(selection.place), selection.table)));
       continue;
     }
     const { target } = selection;
     if (isFile(target)) continue;
-    const db = await databases.open(placeOf(target));
+    const db = await open(placeOf(target));
     const [written] = await openWrittenTables(db, target.table, target.name);
     if (!withUnwritten) {
       if (written !== undefined) tables.push(written);
@@ -376,9 +361,9 @@ export function checkTargets(
   remap: RemapIds | null,
   context: ApplyContext,
 ): Promise<CheckResult> {
-  return withDatabases(context, 'read', async (databases) => {
+  return withDatabases(context, 'read', async (open) => {
     const columns: OfTarget<CheckedColumn>[] = [];
-    for (const table of await openSelections(selections, databases, true))
+    for (const table of await openSelections(selections, open, true))
       columns.push(...(await checkTable(table, remap)).map((column) => ({ ...nameOf(table), ...column })));
     const files: OfTarget<CheckedFile>[] = [];
     for (const target of filesOfSelections(selections)) {
@@ -412,8 +397,8 @@ export function switchTargets(
   { isEmptying }: { readonly isEmptying: boolean },
   context: ApplyContext,
 ): Promise<SwitchResult> {
-  return withDatabases(context, 'write', async (databases) => {
-    const tables = await openSelections(selections, databases, true);
+  return withDatabases(context, 'write', async (open) => {
+    const tables = await openSelections(selections, open, true);
     const skipped = filesOfSelections(selections).map(({ name }) => name);
     if (tables.length === 0 && skipped.length === 0) throw nothingWritten();
     for (const table of tables) assertSwitchable(table);
@@ -456,13 +441,13 @@ export interface UndoResult {
 }
 
 export function undoTargets(selections: readonly Selection[], context: ApplyContext): Promise<UndoResult> {
-  return withDatabases(context, 'write', async (databases) => {
+  return withDatabases(context, 'write', async (open, opened) => {
     const undone: OfTarget<UndoneColumn>[] = [];
-    for (const table of await openSelections(selections, databases, false)) {
+    for (const table of await openSelections(selections, open, false)) {
       const columns = await orStoppedAfter(undone.length > 0, () => undoTable(table));
       undone.push(...columns.map((column) => ({ ...nameOf(table), ...column })));
     }
-    for (const db of databases.all()) await dropEmptyStates(db);
+    for (const db of opened.values()) await dropEmptyStates(db);
     const files: UndoResult['files'][number][] = [];
     for (const target of filesOfSelections(selections)) {
       const { undoFile } = await import('./files/file-targets.js');
@@ -487,16 +472,13 @@ export function printTargets(
   { dialect, isEmptying }: { readonly dialect: Database['kind']; readonly isEmptying: boolean },
   context: ApplyContext,
 ): Promise<Scripts> {
-  return withDatabases(context, 'read', async (databases) => {
-    const tables: ApplyTable[] = [];
-    for (const target of targets) {
-      if (target.kind !== dialect) {
-        throw new SvcError('usage', `The target ${target.name} is ${target.kind}, not ${dialect}.`, {
-          hint: `Name targets of ${dialect}.`,
-        });
-      }
-      if (!isFile(target)) tables.push(await openTable(await databases.open(placeOf(target)), target));
-    }
+  return withDatabases(context, 'read', async (open) => {
+    const other = targets.find(({ kind }) => kind !== dialect);
+    if (other !== undefined)
+      throw new SvcError('usage', `The target ${other.name} is ${other.kind}, not ${dialect}.`, {
+        hint: `Name targets of ${dialect}.`,
+      });
+    const tables = await openTables(targets, open);
     for (const table of tables) {
       assertWritable(table);
       const written = table.columns.find(({ state }) => state !== null);

@@ -185,14 +185,6 @@ export function countRows(db: Database, column: CrosswalkColumn, phase: Phase): 
   return `select ${state} as state, count(*) from ${from} group by 1`;
 }
 
-/** The same, for all states but `mapped`, and for `total`: SQLite sorts what it groups. */
-export function countOtherRows(db: Database, column: CrosswalkColumn, phase: Phase): string {
-  const { from, state } = joinRows(db, column, phase);
-  const { t } = termsOf(db, column);
-  return `select state, count(*) from (select ${state} as state from ${from}) as s where state <> 'mapped' group by state
-    union all select 'total', count(*) from ${t}`;
-}
-
 /** The keys of the first rows in some states. */
 export function nameRows(
   db: Database,
@@ -215,16 +207,10 @@ export function guardRows(db: Database, column: CrosswalkColumn, isEmptying: boo
   return `select 1 from ${from} where ${state} in ('missing', 'wrong')${unmapped}`;
 }
 
-/** Rows that a switch did not change as it said, because a trigger wrote something else. */
-export function unswitchedRows(db: Database, column: CrosswalkColumn): string {
+/** Rows in some states after the switch, such as rows in which a trigger wrote something else. */
+export function switchedRows(db: Database, column: CrosswalkColumn, states: readonly string[]): string {
   const { from, state } = joinRows(db, column, 'switched');
-  return `select 1 from ${from} where ${state} in ('changed', 'since', 'wrong', 'missing')`;
-}
-
-/** Rows whose COLUMN_v4 was changed since the switch, so that an undo by it would miss them. */
-export function unrestorableRows(db: Database, column: CrosswalkColumn): string {
-  const { from, state } = joinRows(db, column, 'switched');
-  return `select 1 from ${from} where ${state} = 'wrong'`;
+  return `select 1 from ${from} where ${state} in (${states.map((text) => db.literal(text)).join(', ')})`;
 }
 
 /** Rows that an undo did not take back as it said: COLUMN_v3 is empty, and COLUMN still holds the V4 id. */

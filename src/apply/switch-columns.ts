@@ -6,7 +6,7 @@ import { type Database, executeAll, type Obstacle } from './db/database.js';
 import { changeState, deleteState, orMoved } from './state.js';
 import {
   addColumn,
-  countOtherRows,
+  countRows,
   crosswalkSql,
   dropColumn,
   emptyColumn,
@@ -46,12 +46,8 @@ export interface SwitchedColumn {
 export type RowStates = ReadonlyMap<string, number>;
 
 export async function readRowStates(db: Database, column: CrosswalkColumn, phase: Phase): Promise<RowStates> {
-  const rows = await db.query(countOtherRows(db, column, phase));
-  const states = new Map(rows.map(([state, count]) => [String(state), Number(count)]));
-  const total = must(states.get('total'));
-  states.delete('total');
-  const others = [...states.values()].reduce((sum, count) => sum + count, 0);
-  return states.set('mapped', total - others);
+  const rows = await db.query(countRows(db, column, phase));
+  return new Map(rows.map(([state, count]) => [String(state), Number(count)]));
 }
 
 export function findSwitchObstacles({ facts }: ApplyTable, column: CrosswalkColumn): Obstacle[] {
@@ -159,7 +155,7 @@ async function switchOne(
   return { column: column.column.name, switched, emptied, alreadyDone: false };
 }
 
-const NOT_SWITCHED = ['changed', 'since', 'wrong', 'missing'] as const;
+export const NOT_SWITCHED = ['changed', 'since', 'wrong', 'missing'] as const;
 
 function sumStates(states: RowStates, names: readonly string[]): number {
   return names.reduce((sum, name) => sum + (states.get(name) ?? 0), 0);

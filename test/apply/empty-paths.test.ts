@@ -48,13 +48,13 @@ describe('a path that selects nothing', () => {
 
   it('names what a document has instead, cleaned and cut', async () => {
     const { run } = await openDocuments(
-      [JSON.stringify({ '\u001b[31mred': 1, ['x'.repeat(90)]: 2, ID: 1 })],
+      [JSON.stringify({ '\u001b[31mred': 1, ['x'.repeat(190)]: 2, ID: 1 })],
       '$.id',
     );
     const { stderr } = await run('apply', 'write', '--yes');
     expect(stderr).not.toContain('\u001b');
     expect(stderr.replaceAll(/\s+/g, ' ')).toContain(
-      `No document of o has an id at js $.id: one has the members \\u001b[31mred, ${'x'.repeat(40)}…, ID.`,
+      `No document of o has an id at js $.id: one is {"\\u001b[31mred":1,"${'x'.repeat(100)}…`,
     );
   });
 

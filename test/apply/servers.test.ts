@@ -275,6 +275,7 @@ describe.each(PRODUCTS)('%s', (product) => {
       '?sslmode=off&ssl-mode=off',
       '?replication=database',
       '?timezone=x',
+      '?options=-c%20search_path%3Dtenant',
     ]) {
       await expect(openServer(found, url + more)).rejects.toMatchObject({ code: 'config', exitCode: 2 });
     }
