@@ -11,46 +11,31 @@ type StopSignal = keyof typeof EXIT_BY_SIGNAL;
 /** Longest time for work to stop, ms, so that a signal ends the process within two seconds. */
 const STOP_WITHIN_MS = 1500;
 
-interface Stop {
-  readonly controller: AbortController;
-  signal: StopSignal | null;
-  runUninterruptible: Io['runUninterruptible'];
-}
-
 process.on('uncaughtException', (error) => void leave(error));
 // Without `await`: chunks of the bundle that import this one would wait for it.
 void main(process.argv.slice(2)).then((exitCode) => process.exit(exitCode));
 
 async function main(words: readonly string[]): Promise<number> {
-  const stop: Stop = {
-    controller: new AbortController(),
-    signal: null,
-    runUninterruptible: async (work) => work(),
-  };
-  watchSignals(stop);
+  const { signal, runUninterruptible, exitCodeAfter } = watchSignals();
   watchPipes();
   sizeTerminals();
   const { stdout, stderr, env } = process;
-  const exitCode = await runProgram(words, {
-    stdout,
-    stderr,
-    env,
-    signal: stop.controller.signal,
-    openInput: () => process.stdin,
-    runUninterruptible: (work) => stop.runUninterruptible(work),
-  });
+  const openInput = () => process.stdin;
+  const exitCode = await runProgram(words, { stdout, stderr, env, signal, openInput, runUninterruptible });
   await flush();
-  return stop.signal === null ? exitCode : EXIT_BY_SIGNAL[stop.signal];
+  return exitCodeAfter(exitCode);
 }
 
 /** The first signal asks the work to stop, and ends the process if it does not stop in time; the second ends it at once. */
-function watchSignals(stop: Stop): void {
+function watchSignals() {
+  const controller = new AbortController();
+  let received: StopSignal | null = null;
   const onSignal = (signal: StopSignal) => {
-    if (stop.signal !== null) leaveAtOnce(signal);
-    stop.signal = signal;
+    if (received !== null) leaveAtOnce(signal);
+    received = signal;
     process.stderr.write('\nStopping; press Ctrl-C again to exit immediately.\n');
     setTimeout(() => leaveAtOnce(signal), STOP_WITHIN_MS).unref();
-    stop.controller.abort(new DOMException(signal, 'AbortError'));
+    controller.abort(new DOMException(signal, 'AbortError'));
   };
   const listen = () => {
     process.on('SIGINT', onSignal);
@@ -58,11 +43,11 @@ function watchSignals(stop: Stop): void {
   };
   listen();
   // Without a listener, a signal ends the process even while the thread is busy.
-  stop.runUninterruptible = async (work) => {
+  const runUninterruptible: Io['runUninterruptible'] = async (work) => {
     // Node.js delivers signals once per turn of the event loop. A signal still pending when its listener is removed
     // would be lost.
-    await throwIfInterrupted(stop.controller.signal);
-    await throwIfInterrupted(stop.controller.signal);
+    await throwIfInterrupted(controller.signal);
+    await throwIfInterrupted(controller.signal);
     process.off('SIGINT', onSignal);
     process.off('SIGTERM', onSignal);
     try {
@@ -71,6 +56,8 @@ function watchSignals(stop: Stop): void {
       listen();
     }
   };
+  const exitCodeAfter = (exitCode: number) => (received === null ? exitCode : EXIT_BY_SIGNAL[received]);
+  return { signal: controller.signal, runUninterruptible, exitCodeAfter };
 }
 
 /** By the signal itself: `process.exit` would wait for a thread that opens a pipe without a partner. */
