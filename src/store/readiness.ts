@@ -40,9 +40,12 @@ const RUN = 'Run `svc-migrate run`.';
 const DOCTOR = 'Run `svc-migrate doctor`.';
 const REMAP = 'Run `svc-migrate remap`.';
 
-/** Why the data are incomplete; empty if every planned list was read and the remap is current. */
-export function findIncomplete(db: Db, config: Config, scope: Scope = {}): Blocker[] {
-  const blockers = findOpenLists(db, config, scope);
+/**
+ * Why the data are incomplete; empty if every planned list was read and the remap is current. Every list counts in every
+ * scope: companies are paired, and reasons are chosen, by the records of all models.
+ */
+export function findIncomplete(db: Db, config: Config): Blocker[] {
+  const blockers = findOpenLists(db, config);
   const outcome = 'incomplete';
   if (readRemapRun(db) === null) {
     return [...blockers, { code: 'remap_missing', outcome, text: 'There is no remap yet.', next: REMAP }];
@@ -53,33 +56,23 @@ export function findIncomplete(db: Db, config: Config, scope: Scope = {}): Block
   return [...blockers, { code: 'remap_stale', outcome, text, next: REMAP }];
 }
 
-export function findOpenLists(db: Db, config: Config, scope: Scope = {}): Blocker[] {
-  const lists = listOpenLists(db, config, scope);
+export function findOpenLists(db: Db, config: Config): Blocker[] {
+  const lists = listOpenLists(db, config);
   return GENERATIONS.flatMap((generation) => describeOpen(db, generation, lists));
 }
 
-export function listOpenLists(db: Db, config: Config, scope: Scope = {}): OpenList[] {
-  return db.prepare<[object], OpenList>(OPEN_LISTS).all(readinessParams(db, config, scope));
-}
-
-function readinessParams(db: Db, config: Config, scope: Scope) {
+export function listOpenLists(db: Db, config: Config): OpenList[] {
   const { models, v3 } = config;
-  const { models: named = [] } = scope;
-  const wanted = models.filter(({ v3: name }) => named.length === 0 || named.includes(name));
-  return {
-    models: JSON.stringify(wanted.map((model) => model.v3)),
-    inV4: JSON.stringify(wanted.flatMap((model) => (model.v4 === null ? [] : [model.v3]))),
+  return db.prepare<[object], OpenList>(OPEN_LISTS).all({
+    models: JSON.stringify(models.map((model) => model.v3)),
+    inV4: JSON.stringify(models.flatMap((model) => (model.v4 === null ? [] : [model.v3]))),
     v4Companies: `[${listV4Companies(db, config).join()}]`,
     regions: JSON.stringify(v3.regions.map(({ region }) => region)),
-    companies: filterParams(scope).companies,
-  };
+  });
 }
 
-/** Planned lists without a row, and lists that were not read to their end. V4's list of companies is in every scope. */
+/** Planned lists without a row, and lists that were not read to their end. */
 const OPEN_LISTS = `
-  with v4_scope(company_id) as (
-    select v4_company_id from company
-    where ifnull(v3_company_id, v4_company_id) in (select value from json_each(@companies)))
   select 'v3' as generation, region.value as region, model.value as model, null as companyId,
     'not started' as why, null as hint
   from json_each(@regions) as region cross join json_each(@models) as model
@@ -90,19 +83,15 @@ const OPEN_LISTS = `
   select 'v4', '', model.value, c.value, 'not started', null
   from json_each(@v4Companies) as c cross join json_each(@inV4) as model
   where not exists (
-      select 1 from stream as s
-      where s.generation = 'v4' and s.region = '' and s.model = cast(model.value as text)
-        and ifnull(s.company_id, 'all') = c.value)
-    and (@companies is null or c.value in (select company_id from v4_scope))
+    select 1 from stream as s
+    where s.generation = 'v4' and s.region = '' and s.model = cast(model.value as text)
+      and ifnull(s.company_id, 'all') = c.value)
   union all
   select generation, region, model, company_id,
     coalesce(end_reason, iif(state = 'running' and pages = 0, 'not started', state)), error ->> 'hint'
   from stream
   where state in ('running', 'failed')
     and (model = 'core/companies' or model in (select value from json_each(@models)))
-    and (@companies is null or company_id is null
-      or iif(generation = 'v3', company_id in (select value from json_each(@companies)),
-        company_id in (select company_id from v4_scope)))
   order by 1, 2, 3, 4`;
 
 const MAX_NAMED_LISTS = 3;
@@ -136,8 +125,8 @@ export function nameOfStream(list: {
 }
 
 /** Why there is nothing to compare. */
-export function findNotReady(db: Db, config: Config, scope: Scope = {}): Blocker[] {
-  const params = readinessParams(db, config, scope);
+export function findNotReady(db: Db, config: Config, scope: Required<Scope>): Blocker[] {
+  const params = filterParams(scope);
   const lacks = (sql: string, more = {}) => db.prepare(sql).get({ ...params, ...more }) === undefined;
   const notReady = (code: Blocker['code'], text: string, next = DOCTOR): Blocker[] => [
     { code, outcome: 'not_ready', text, next },
