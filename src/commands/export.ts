@@ -2,7 +2,7 @@ import { Argument, Command, Option } from '@commander-js/extra-typings';
 import type { Config } from '../config/config.js';
 import { GENERATIONS, type Generation, STREAM_STATES } from '../domain.js';
 import { SvcError } from '../errors.js';
-import type { ExportSummary } from '../export/run-export.js';
+import type { GenerationExport } from '../export/run-export.js';
 import type { Scope } from '../store/remap.js';
 import type { ListGroup } from '../store/report-rows.js';
 import { countOf, groupDigits } from '../text/numbers.js';
@@ -74,7 +74,7 @@ export async function exportGenerations(
   request: ExportRequest,
   config: Config,
   io: Io,
-): Promise<ExportSummary> {
+): Promise<GenerationExport[]> {
   const { listSecrets, loadKeys } = await import('../config/api-keys.js');
   // Before the database is created: without keys nothing is written.
   const keys = await loadKeys(config, io.env, request.generations);
@@ -103,18 +103,18 @@ function orInterrupted(error: unknown, signal: AbortSignal): unknown {
 const RESUME = 'Run the same command again: it continues where it stopped.';
 
 /** What an export did. @throws SvcError the error of a generation with the lowest exit code */
-async function resultOf({ generations }: ExportSummary, io: Io): Promise<Result> {
-  const errors = generations.flatMap(({ error }) => error ?? []);
+async function resultOf(exported: readonly GenerationExport[], io: Io): Promise<Result> {
+  const errors = exported.flatMap(({ error }) => error ?? []);
   const [worst, ...others] = errors.toSorted((a, b) => a.exitCode - b.exitCode);
   for (const { message } of others) io.onProgress({ kind: 'note', level: 'warning', text: message });
   if (worst !== undefined) throw worst;
-  const lines = generations.map(({ generation, streams }) =>
+  const lines = exported.map(({ generation, streams }) =>
     describeLists(
       generation,
       streams.map((list) => ({ ...list, lists: 1, records: list.uniqueRecords })),
     ),
   );
-  const next = generations.length === GENERATIONS.length ? 'remap' : 'status';
+  const next = exported.length === GENERATIONS.length ? 'remap' : 'status';
   return { exitCode: 0, text: () => `${[...lines, `Next: svc-migrate ${next}`].join('\n')}\n` };
 }
 

@@ -1,6 +1,6 @@
 import { GENERATIONS } from '../domain.js';
 import { EXIT_BY_CODE } from '../errors.js';
-import type { ExportSummary } from '../export/run-export.js';
+import type { GenerationExport } from '../export/run-export.js';
 import { judgeRemap } from './check.js';
 import type { DefineCommand, Io } from './command.js';
 import { exportGenerations, requestOf, WAIT } from './export.js';
@@ -29,8 +29,8 @@ export const runCommand: DefineCommand = (run) =>
     );
 
 /** The errors of incomplete exports are warnings, since the report names what is missing; others are thrown. */
-function warnOrThrow({ generations }: ExportSummary, io: Io): void {
-  for (const { generation, error } of generations) {
+function warnOrThrow(exported: readonly GenerationExport[], io: Io): void {
+  for (const { generation, error } of exported) {
     if (error === null) continue;
     if (error.exitCode !== EXIT_BY_CODE.incomplete) throw error;
     const text = `${generation.toUpperCase()} was not read in full. ${error.message}`;

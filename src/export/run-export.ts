@@ -12,7 +12,9 @@ import type { Db } from '../store/sqlite.js';
 import { isCompanyList, listStreams, readCompanyList, type StreamRow } from '../store/streams.js';
 import { must } from '../text/at.js';
 import { countOf } from '../text/numbers.js';
+import { sumOf } from '../text/rows.js';
 import {
+  type Begun,
   beginCompanyList,
   beginLists,
   type ExportSelection,
@@ -53,20 +55,14 @@ export interface GenerationExport {
   readonly error: SvcError | null;
 }
 
-export interface ExportSummary {
-  /** Whether every selected list was read in full or is known to be absent. */
-  readonly complete: boolean;
-  readonly generations: readonly GenerationExport[];
-}
-
 /**
  * Reads the lists of the generations into the database, all at the same time, the pages of each in order. If a list or a
  * generation fails, the others are read to their end, unless its error concerns all of them.
  *
  * @throws SvcError `interrupted`, `other_configuration`, `usage`, `auth`, `disk`, `locked`, `corrupt_database`
  */
-export async function runExport(options: ExportOptions): Promise<ExportSummary> {
-  const generations = await runTogether(options.generations, options.signal, async (generation, signal) => {
+export async function runExport(options: ExportOptions): Promise<GenerationExport[]> {
+  const exported = await runTogether(options.generations, options.signal, async (generation, signal) => {
     const onProgress = progressOf(generation, options.onProgress);
     try {
       const ended = await exportGeneration(generation, { ...options, signal, onProgress });
@@ -79,7 +75,7 @@ export async function runExport(options: ExportOptions): Promise<ExportSummary> 
     }
   });
   inTransaction(options, () => dropUnusedPages(options.db));
-  return { complete: generations.every(({ error }) => error === null), generations };
+  return exported;
 }
 
 /** Runs work for all items at the same time. The first error stops the others, and is thrown once they have ended. */
@@ -129,7 +125,7 @@ async function exportGeneration(generation: Generation, options: ExportOptions):
   if (listing?.error) return { generation, streams: listStreams(db, generation), error: listing.error };
   const planned = isV4 ? planV4(config, listV4Companies(db, config)) : planV3(config);
   const begun = inTransaction(options, () => beginLists(selection, planned, continued, saver));
-  if (continued) onProgress(describeResume(begun));
+  if (continued) onProgress({ kind: 'resume', ...countRead(begun) });
   onProgress({ kind: 'step', name: 'lists', done: 0, total: begun.selected.length });
   const readings = await readLists(begun.rows, generation, saver, options);
   return summarise(listStreams(db, generation), generation, begun.selected, readings);
@@ -201,12 +197,11 @@ async function readLists(
   });
 }
 
-function describeResume({ rows, selected }: ReturnType<typeof beginLists>): Parameters<OnProgress>[0] {
+function countRead({ rows, selected }: Begun) {
   const open = new Set(rows.map(({ id }) => id));
   const ended = selected.filter(({ id }) => !open.has(id));
-  const count = (read: readonly StreamRow[]) => read.reduce((sum, row) => sum + row.uniqueRecords, 0);
-  const [endedRecords, openRecords] = [count(ended), count(rows)];
-  return { kind: 'resume', endedLists: ended.length, endedRecords, openRecords };
+  const count = (read: readonly StreamRow[]) => sumOf(read, ({ uniqueRecords }) => uniqueRecords);
+  return { endedLists: ended.length, endedRecords: count(ended), openRecords: count(rows) };
 }
 
 function summarise(

@@ -29,7 +29,7 @@ const service = killService();
 let asked = 0;
 let saved = 0;
 const db = openDatabase(file, 'create');
-const summary = await runExport({
+const exported = await runExport({
   db,
   config: { ...killConfig(), database: file },
   generations: [generation === 'v3' ? 'v3' : 'v4'],
@@ -50,4 +50,4 @@ const summary = await runExport({
   },
 });
 closeDatabase(db);
-process.exitCode = summary.complete ? 0 : 4;
+process.exitCode = exported.every(({ error }) => error === null) ? 0 : 4;

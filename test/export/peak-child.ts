@@ -26,7 +26,7 @@ const signal = new AbortController().signal;
 const keys = { v3: new Map([['default', 'key']]), v4: '' };
 const api = createApi({ config, keys, signal, onProgress: () => {} });
 const db = openDatabase(file, 'create');
-const { generations } = await runExport({
+const exported = await runExport({
   db,
   config,
   api,
@@ -35,7 +35,7 @@ const { generations } = await runExport({
   onProgress: () => {},
   signal,
 });
-const [stream] = generations.flatMap(({ streams }) => streams);
+const [stream] = exported.flatMap(({ streams }) => streams);
 closeDatabase(db);
 await api.close();
 const peakKib = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];

@@ -73,8 +73,8 @@ export function bench(configuration = config()): Bench {
         clock,
         onProgress,
       };
-      const { generations } = await runExport({ ...base, generations: [generation], ...changes });
-      return must(generations[0]);
+      const [first] = await runExport({ ...base, generations: [generation], ...changes });
+      return must(first);
     } finally {
       db.close();
     }
