@@ -25,7 +25,6 @@ export interface ReportDocument {
   /** What follows the title; warnings apart. */
   readonly lead: readonly string[];
   readonly warnings: readonly string[];
-  /** The first one is `obstacles`, if anything stands in the way. */
   readonly sections: readonly Section[];
   /** What changes the verdict. */
   readonly next: string;
@@ -173,12 +172,17 @@ function historyWarning(windows: Report['windows']): string | null {
   return parts.length === 0 ? null : `${parts.join(' ')} Set "backfill.since" to what the operator says.`;
 }
 
-function obstacleSection({ blockers, gate, windows }: Report): Section {
+/** The next step is in every head, so its item does not repeat it. */
+function obstacleSection({ blockers, gate, windows, next }: Report): Section {
   const items = [
     ...blockers.map(({ text: title, next: action }): Item => ({ title, action })),
     ...obstacleItems(gate.limits, windows),
   ];
-  return { id: 'obstacles', title: 'What stands in the way', items };
+  return {
+    id: 'obstacles',
+    title: 'What stands in the way',
+    items: items.map(({ action = next, ...item }) => (action === next ? item : { ...item, action })),
+  };
 }
 
 /** What failed limits refuse, largest first, and what changes that. */

@@ -24,17 +24,16 @@ const TONES = { pass: 'green', fail: 'red', incomplete: 'yellow', not_ready: 'ye
 
 /** The report for a terminal: the verdict, the next step, what stands in the way, then the numbers. */
 export function renderText(report: ReportDocument, style: TextStyle): string {
-  const { title, outcome, lead, warnings, next } = report;
+  const { title, outcome, lead, warnings, sections, next } = report;
   const verdict = paint([title], TONES[outcome], style);
   const step = paint(wrap(`Next: ${next}`, style), 'bold', style);
-  const isHead = ({ id }: Section) => id === 'obstacles';
-  const isShown = (section: Section) => !isHead(section) && (style.verbose || !section.isDetail);
-  const details = report.sections.filter((section) => !isHead(section) && !isShown(section));
+  const details = style.verbose ? [] : sections.filter(({ isDetail }) => isDetail);
+  const shown = sections.filter((section) => !details.includes(section));
   const body = [
-    ...report.sections.filter(isShown).map((section) => renderSection(section, style)),
-    details.length === 0
+    ...shown.map((section) => renderSection(section, style)),
+    ...(details.length === 0
       ? []
-      : wrap(`With --verbose: ${details.map((section) => section.title).join('; ')}.`, style),
+      : [wrap(`With --verbose: ${details.map((section) => section.title).join('; ')}.`, style)]),
   ];
   const blocks = [
     [
@@ -43,22 +42,10 @@ export function renderText(report: ReportDocument, style: TextStyle): string {
       ...warnings.flatMap((text) => paint(wrap(`Warning: ${text}`, style), 'yellow', style)),
       ...step,
     ],
-    ...report.sections.filter(isHead).map((section) => renderObstacles(section, next, style)),
     ...body,
-    body.flat().length > SCREEN ? [...verdict, ...step] : [],
+    ...(body.flat().length > SCREEN ? [[...verdict, ...step]] : []),
   ];
-  return `${blocks
-    .filter((block) => block.length > 0)
-    .map((block) => block.join('\n'))
-    .join('\n\n')}\n`;
-}
-
-/** The next step is printed above, so its item does not repeat it. */
-function renderObstacles(section: Section, next: string, style: TextStyle): string[] {
-  const items = (section.items ?? []).map(
-    ({ action, ...item }): Item => (action === undefined || action === next ? item : { ...item, action }),
-  );
-  return renderSection({ ...section, items }, style);
+  return `${blocks.map((block) => block.join('\n')).join('\n\n')}\n`;
 }
 
 export function renderSection({ title, texts = [], table, items = [] }: Section, style: TextStyle): string[] {

@@ -129,7 +129,9 @@ export const reportSchema = z
       .strictObject({ companies: count, completeness: count, fullSync: count })
       .describe('Rows of these arrays that are only in the database: each has at most 10,000, worst first.'),
     findings: z.strictObject({
-      total: count,
+      total: count.describe(
+        'Rows of remap that are not matched: ids of V3 and of V4, records and line items.',
+      ),
       samples: z.array(findingSchema),
       fullList: z.string(),
     }),
