@@ -135,32 +135,31 @@ function addUpExported(rows: JudgedRemap['exported']) {
 function addUp(outcomes: readonly RowTally[]): RowCounts {
   const records = outcomes.filter(({ isChild }) => isChild === 0);
   const children = outcomes.filter(({ isChild }) => isChild === 1);
-  const rowsOf = ({ rows }: RowTally) => rows;
-  const v3RowsOf = ({ v3Rows }: RowTally) => v3Rows;
   return {
     uniqueIdConflicts: sumOf(outcomes, (row) => row.conflicts),
     merged: sumOf(outcomes, (row) => row.merged),
-    byStatus: { ...countStatuses(outcomes, rowsOf), v4_only: countStatus(outcomes, 'v4_only', rowsOf) },
-    v3ByStatus: countStatuses(outcomes, v3RowsOf),
-    v3RecordsByStatus: countStatuses(records, v3RowsOf),
-    v3ChildrenByStatus: countStatuses(children, v3RowsOf),
+    byStatus: {
+      ...countStatuses(outcomes, ({ rows }) => rows),
+      v4_only: sumOf(outcomes, ({ status, rows }) => (status === 'v4_only' ? rows : 0)),
+    },
+    v3ByStatus: countStatuses(outcomes, ({ v3Rows }) => v3Rows),
+    v3RecordsByStatus: countStatuses(records, ({ v3Rows }) => v3Rows),
+    v3ChildrenByStatus: countStatuses(children, ({ v3Rows }) => v3Rows),
     recordsByReason: countByReason(records),
     childrenByReason: countByReason(children),
   };
 }
 
-type NumberOf = (row: RowTally) => number;
-
-function countStatus(outcomes: readonly RowTally[], status: Status, numberOf: NumberOf): number {
-  return sumOf(outcomes, (row) => (row.status === status ? numberOf(row) : 0));
-}
-
-function countStatuses(outcomes: readonly RowTally[], numberOf: NumberOf): RowCounts['v3ByStatus'] {
+function countStatuses(
+  outcomes: readonly RowTally[],
+  numberOf: (row: RowTally) => number,
+): RowCounts['v3ByStatus'] {
+  const sum = (status: Status) => sumOf(outcomes, (row) => (row.status === status ? numberOf(row) : 0));
   return {
-    matched: countStatus(outcomes, 'matched', numberOf),
-    unmatched: countStatus(outcomes, 'unmatched', numberOf),
-    deleted: countStatus(outcomes, 'deleted', numberOf),
-    ambiguous: countStatus(outcomes, 'ambiguous', numberOf),
+    matched: sum('matched'),
+    unmatched: sum('unmatched'),
+    deleted: sum('deleted'),
+    ambiguous: sum('ambiguous'),
   };
 }
 
@@ -232,28 +231,23 @@ function describeRemap(
   totals: Report['totals'],
 ): Pick<Report['evidence'], 'remap' | 'conservation'> {
   if (run === null) return { remap: null, conservation: null };
-  const { v3Exported, v3Rows, v4Exported, v4Seen } = run.conservation;
+  const conservation = {
+    v3Exported: Number(run.conservation.v3Exported),
+    v3Rows: Number(run.conservation.v3Rows),
+    v4Exported: Number(run.conservation.v4Exported),
+    v4Seen: Number(run.conservation.v4Seen),
+  };
+  const { v3Exported, v3Rows, v4Exported, v4Seen } = conservation;
   const counted = sumOf(outcomes, (row) => row.v3Rows);
   const exported = totals.v3Records + totals.v3Children;
   if (v3Exported !== v3Rows || v4Exported !== v4Seen || counted !== exported) {
     throw new SvcError('internal', 'The rows of the remap do not add up to what was exported.', {
-      facts: { v3Exported, v3Rows, v4Exported, v4Seen, exported, counted },
+      facts: { ...conservation, exported, counted },
     });
   }
-  const remap = {
-    sha256: run.sha256,
-    builtAt: run.builtAt,
-    rows: sumStatuses(totals.byStatus),
-    stale: changed.length > 0,
-    changed,
-  };
-  const conservation = {
-    v3Exported: Number(v3Exported),
-    v3Rows: Number(v3Rows),
-    v4Exported: Number(v4Exported),
-    v4Seen: Number(v4Seen),
-  };
-  return { remap, conservation };
+  const { sha256, builtAt } = run;
+  const rows = sumStatuses(totals.byStatus);
+  return { remap: { sha256, builtAt, rows, stale: changed.length > 0, changed }, conservation };
 }
 
 /** What a passed gate does not prove, given how the database was exported: sentences by code. */
