@@ -3,13 +3,13 @@ import type { Dispatcher } from 'undici';
 import type { ApiKeys } from '../config/api-keys.js';
 import type { Config } from '../config/config.js';
 import { type Clock, type ListPage, type OnProgress, REFUSED_STATUSES, type StreamKey } from '../domain.js';
-import { isNotFound, SvcError } from '../errors.js';
+import { isNotFound, orError, SvcError } from '../errors.js';
 import { must } from '../text/at.js';
 import { assertParsable, decodeText, packBody } from './body.js';
 import { parseCompanyPage } from './company-list.js';
 import { scrubber } from './failures.js';
 import { buildHosts, type Host, type Sleep, sleepForReal, steadyClock } from './hosts.js';
-import { createDispatcher } from './http.js';
+import { type AnswerBody, createDispatcher } from './http.js';
 import { pageFormat, parsePage, parseRecord, type RecordMembers } from './pages.js';
 import {
   type ApiQuery,
@@ -63,17 +63,46 @@ export function createApi(options: ApiOptions): Api {
     const host = hosts.find((each) => each.generation === generation && each.endpoint.region === region);
     return must(host, `host of region ${region}`);
   };
+  const textOf = ({ decoded }: AnswerBody): string => {
+    assertParsable(decoded, config.http.maxBodyBytes);
+    return decodeText(decoded);
+  };
+  const fetchList = ({ stream, pair }: Pick<ListRequest, 'stream' | 'pair'>, query: ApiQuery) => {
+    const host = hostFor(stream);
+    const { generation, companyId } = stream;
+    const parse = (text: string) =>
+      pair === null
+        ? parseCompanyPage(text, { ...config, ...config.v4 })
+        : parsePage(text, pageFormat(config, generation, pair), companyId);
+    return requestParsed(
+      { host, url: buildUrl(host.endpoint.baseUrl, query), model: pair?.v3 ?? null, companyId },
+      (body, servedMs) => ({ ...parse(textOf(body)), servedMs, ...packBody(body) }),
+      settings,
+    );
+  };
   const fetchPage = (request: ListRequest, asksDeleted: boolean) => {
-    const host = hostFor(request.stream);
-    const query = buildList(request, host.endpoint.pageSize, config.fieldPrefix, asksDeleted);
-    return fetchList(request, host, query, config, settings);
+    const { pageSize } = hostFor(request.stream).endpoint;
+    return fetchList(request, buildList(request, pageSize, config.fieldPrefix, asksDeleted));
   };
   return {
     fetchPage: withDeletedFallback(config, fetchPage, onProgress),
-    fetchRawList: (request) =>
-      fetchList(request, hostFor(request.stream), buildRawList(request), config, settings),
-    fetchRecord: (request) =>
-      fetchRecord(request, config, hostFor({ generation: 'v4', region: '' }), settings),
+    fetchRawList: (request) => fetchList(request, buildRawList(request)),
+    fetchRecord: async (request) => {
+      const { pair, companyId, svcId } = request;
+      if (pair.v4 === null) return null;
+      const host = hostFor({ generation: 'v4', region: '' });
+      const url = buildUrl(host.endpoint.baseUrl, buildV4Record(request));
+      const record = await orError(() =>
+        requestParsed(
+          { host, url, model: pair.v3, companyId },
+          (body) => parseRecord(textOf(body), `${config.fieldPrefix}id`, svcId),
+          settings,
+        ),
+      );
+      if (!(record instanceof SvcError)) return record;
+      if (isNotFound(record)) return null;
+      throw record;
+    },
     clockOffsets: () =>
       hosts.flatMap(({ endpoint: { region }, clockOffsetMs }) =>
         clockOffsetMs === null ? [] : [{ region, clockOffsetMs }],
@@ -95,52 +124,6 @@ function buildRequestOptions(options: ApiOptions, dispatcher: Dispatcher): Reque
     onProgress: options.onProgress,
     scrub: scrubber([...options.keys.v3.values(), options.keys.v4, ...(options.secrets ?? [])]),
   };
-}
-
-function fetchList(
-  { stream, pair }: Pick<ListRequest, 'stream' | 'pair'>,
-  host: Host,
-  query: ApiQuery,
-  config: Config,
-  settings: RequestOptions,
-): Promise<ListPage> {
-  const { generation, companyId } = stream;
-  const url = buildUrl(host.endpoint.baseUrl, query);
-  const parse = (text: string) =>
-    pair === null
-      ? parseCompanyPage(text, { ...config, ...config.v4 })
-      : parsePage(text, pageFormat(config, generation, pair), companyId);
-  return requestParsed(
-    { host, url, model: pair?.v3 ?? null, companyId },
-    (body, servedMs) => ({ ...parse(textOf(body.decoded, config)), servedMs, ...packBody(body) }),
-    settings,
-  );
-}
-
-async function fetchRecord(
-  request: RecordRequest,
-  config: Config,
-  host: Host,
-  settings: RequestOptions,
-): Promise<RecordMembers | null> {
-  const { pair, companyId, svcId } = request;
-  if (pair.v4 === null) return null;
-  const url = buildUrl(host.endpoint.baseUrl, buildV4Record(request));
-  try {
-    return await requestParsed(
-      { host, url, model: pair.v3, companyId },
-      ({ decoded }) => parseRecord(textOf(decoded, config), `${config.fieldPrefix}id`, svcId),
-      settings,
-    );
-  } catch (error) {
-    if (isNotFound(error)) return null;
-    throw error;
-  }
-}
-
-function textOf(body: Uint8Array, { http }: Config): string {
-  assertParsable(body, http.maxBodyBytes);
-  return decodeText(body);
 }
 
 const DELETED_REFUSED =
