@@ -6,10 +6,10 @@ import { buildJudge, describeEmptyPaths } from './judge.js';
 import type { RemapIds } from './remap-ids.js';
 import type { ColumnState } from './state.js';
 import { countStored, scopeNames, selectCrosswalk } from './statements.js';
-import { findSwitchObstacles, nameFirst, readRowStates } from './switch-columns.js';
+import { describeNotNull, findSwitchObstacles, nameFirst, readRowStates } from './switch-columns.js';
 import type { ApplyTable, TableColumn } from './tables.js';
 import { assertWhole } from './tables.js';
-import { isUnmapped, NO_ID_AT_PATH, type OutcomeCount, Tally } from './verdict.js';
+import { isUnmapped, NO_ID_AT_PATH, type OutcomeCount, sumOf, Tally, unmappedOf } from './verdict.js';
 import { findWriteObstacles, isSwitched, judgeKey, judgeValues } from './write-columns.js';
 
 export interface ColumnPlan {
@@ -46,11 +46,17 @@ async function planColumn(
   const tally = new Tally();
   if (!isSwitched(column))
     for await (const values of judgeValues(table.db, column, remap, onProgress)) tally.addAll(values);
+  const counts = tally.list();
+  const cells = sumOf(unmappedOf(counts), 'rows');
+  if (cells > 0 && !column.column.isNullable) {
+    const text = describeNotNull(`${table.facts.table}.${column.column.name}`, cells);
+    notes.push({ stops: 'switch', code: 'not_null', text });
+  }
   return {
     ...labelOf(column.ids),
     newColumn: column.v4,
     state: column.state?.state ?? 'none',
-    counts: tally.list(),
+    counts,
     notes: [...notes, ...describeEmptyPaths(table.facts.table, column.ids, tally.emptyPaths())],
   };
 }

@@ -15,6 +15,7 @@ import type { RemapIds } from './remap-ids.js';
 import { openPlace, placeKey, type Selection } from './select-targets.js';
 import { dropEmptyStates } from './state.js';
 import {
+  assertReady,
   findSwitchObstacles,
   RefusedSwitch,
   type SwitchedColumn,
@@ -188,8 +189,10 @@ export function writeTargets(
       throw error;
     }
     const written: WriteResult['written'][number][] = [];
-    for (const { table, loaded } of loads) {
-      const columns = await orStopped(() => fillTable(table, remap, loaded));
+    const names = [...tables.map(({ target }) => target), ...files.map(({ name }) => name)];
+    for (const [at, { table, loaded }] of loads.entries()) {
+      const isBegun = ({ code }: SvcError) => code !== 'locked';
+      const columns = await orStopped(names, at, () => fillTable(table, remap, loaded), isBegun);
       written.push(
         ...columns.map(({ notes: _, ...column }) => ({
           ...nameOf(table),
@@ -198,7 +201,10 @@ export function writeTargets(
         })),
       );
     }
-    for (const file of files) written.push(...(await writeOneFile(file, remap, isPartial, context)));
+    for (const [at, file] of files.entries()) {
+      const write = () => writeOneFile(file, remap, isPartial, context);
+      written.push(...(await orStopped(names, tables.length + at, write)));
+    }
     return { written, switchedBefore, refused: [] };
   });
 }
@@ -287,18 +293,34 @@ function alreadySwitched(tables: readonly ApplyTable[]): SvcError {
   );
 }
 
-/** Errors after the first change of the user's tables: exit code 7, unless they have a code of their own meaning. */
-async function orStopped<T>(work: () => Promise<T>): Promise<T> {
+/**
+ * Runs the work on the target `names[at]`. An error after the first change of the user's data is exit code 7, and says
+ * which targets are done.
+ *
+ * @param isBegun whether the first target was changed before the error
+ */
+async function orStopped<T>(
+  names: readonly string[],
+  at: number,
+  work: () => Promise<T>,
+  isBegun: (error: SvcError) => boolean = () => false,
+): Promise<T> {
   try {
     return await work();
   } catch (error) {
     const expected = expectedError(error);
-    if (expected === null || expected.code === 'interrupted' || expected.code === 'locked') throw error;
-    throw new SvcError('apply_stopped', `Stopped part-way: ${expected.message}`, {
-      hint: `${expected.hint ?? ''} Run the same command again, or \`svc-migrate apply undo\`.`.trim(),
-      facts: expected.facts,
-      cause: expected,
-    });
+    if (expected === null || expected.code === 'interrupted' || (at === 0 && !isBegun(expected))) throw error;
+    const done = at === 0 ? 'none' : names.slice(0, at).join(', ');
+    const left = names.slice(at).join(', ');
+    throw new SvcError(
+      'apply_stopped',
+      `Stopped part-way. Done: ${done}. Not done: ${left}. ${expected.message}`,
+      {
+        hint: `${expected.hint ?? ''} Run the same command again, or \`svc-migrate apply undo\`.`.trim(),
+        facts: expected.facts,
+        cause: expected,
+      },
+    );
   }
 }
 
@@ -405,18 +427,33 @@ export function switchTargets(
     if (tables.length > 0 && tables.every(({ columns }) => columns.every(isSwitched)))
       throw alreadySwitched(tables);
     const switched: OfTarget<SwitchedColumn>[] = [];
-    for (const table of tables) {
-      try {
-        const columns = await orStoppedAfter(switched.length > 0, () => switchTable(table, isEmptying));
-        switched.push(...columns.map((column) => ({ ...nameOf(table), ...column })));
-      } catch (error) {
-        if (!(error instanceof RefusedSwitch)) throw error;
-        const unmapped = error.unmapped.map(([name, rows]) => ({ name, rows }));
-        return { switched, refused: { ...nameOf(table), column: error.column, unmapped }, skipped };
-      }
-    }
-    return { switched, refused: null, skipped };
+    const names = tables.map(({ target }) => target);
+    const switchOne = async (table: ApplyTable, at: number) => {
+      const columns = await orStopped(names, at, () => switchTable(table, isEmptying));
+      switched.push(...columns.map((column) => ({ ...nameOf(table), ...column })));
+    };
+    const refused =
+      (await orRefused(tables, (table) => assertReady(table, isEmptying))) ??
+      (await orRefused(tables, switchOne));
+    return { switched, refused, skipped };
   });
+}
+
+/** Works on one table after the other until a switch is refused. */
+async function orRefused(
+  tables: readonly ApplyTable[],
+  work: (table: ApplyTable, at: number) => Promise<void>,
+): Promise<SwitchResult['refused']> {
+  for (const [at, table] of tables.entries()) {
+    try {
+      await work(table, at);
+    } catch (error) {
+      if (!(error instanceof RefusedSwitch)) throw error;
+      const unmapped = error.unmapped.map(([name, rows]) => ({ name, rows }));
+      return { ...nameOf(table), column: error.column, unmapped };
+    }
+  }
+  return null;
 }
 
 function nothingWritten(): SvcError {
@@ -443,22 +480,24 @@ export interface UndoResult {
 export function undoTargets(selections: readonly Selection[], context: ApplyContext): Promise<UndoResult> {
   return withDatabases(context, 'write', async (open, opened) => {
     const undone: OfTarget<UndoneColumn>[] = [];
-    for (const table of await openSelections(selections, open, false)) {
-      const columns = await orStoppedAfter(undone.length > 0, () => undoTable(table));
+    const tables = await openSelections(selections, open, false);
+    const selectedFiles = filesOfSelections(selections);
+    const names = [...tables.map(({ target }) => target), ...selectedFiles.map(({ name }) => name)];
+    for (const [at, table] of tables.entries()) {
+      const columns: UndoneColumn[] = [];
+      const isBegun = () => columns.length > 0;
+      await orStopped(names, at, () => undoTable(table, columns), isBegun);
       undone.push(...columns.map((column) => ({ ...nameOf(table), ...column })));
     }
     for (const db of opened.values()) await dropEmptyStates(db);
     const files: UndoResult['files'][number][] = [];
-    for (const target of filesOfSelections(selections)) {
+    for (const [at, target] of selectedFiles.entries()) {
       const { undoFile } = await import('./files/file-targets.js');
-      files.push({ target: target.name, place: target.file, ...(await undoFile(target)) });
+      const result = await orStopped(names, tables.length + at, () => undoFile(target));
+      files.push({ target: target.name, place: target.file, ...result });
     }
     return { undone, files };
   });
-}
-
-function orStoppedAfter<T>(isBegun: boolean, work: () => Promise<T>): Promise<T> {
-  return isBegun ? orStopped(work) : work();
 }
 
 /**

@@ -98,6 +98,11 @@ export function selectCrosswalk(db: Database, column: CrosswalkColumn): string {
     .join(', ')} from ${crosswalkSql(db, column)}`;
 }
 
+/** A row if the crosswalk has ids without a V4 id. */
+export function selectUnmapped(db: Database, column: CrosswalkColumn): string {
+  return `select 1 from ${crosswalkSql(db, column)} where reason not in ${NO_IDS} limit 1`;
+}
+
 export function addColumn(db: Database, column: CrosswalkColumn, name: string): string {
   return `alter table ${tableSql(db, column.table)} add column ${db.quote(name)} ${column.column.type}`.trimEnd();
 }

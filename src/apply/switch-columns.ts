@@ -16,6 +16,7 @@ import {
   type Parking,
   type Phase,
   selectRange,
+  selectUnmapped,
   switchBack,
   switchColumn,
   tableSql,
@@ -80,11 +81,7 @@ export function findSwitchObstacles({ facts }: ApplyTable, column: CrosswalkColu
  */
 export async function switchTable(table: ApplyTable, isEmptying: boolean): Promise<SwitchedColumn[]> {
   const { db } = table;
-  const columns = table.columns.filter((column) => !isSwitched(column));
-  for (const column of columns) {
-    assertWritten(table, column);
-    await assertWhole({ ...table, column });
-  }
+  const columns = await listSwitchable(table);
   if (columns.length > 0) {
     if (!db.supportsTransactionalDdl) await db.transaction('write', () => prepare(table, columns));
     const results = await db.transaction('write', async () => {
@@ -97,6 +94,24 @@ export async function switchTable(table: ApplyTable, isEmptying: boolean): Promi
     return [...table.columns.filter(isSwitched).map(doneBefore), ...results];
   }
   return table.columns.map(doneBefore);
+}
+
+async function listSwitchable(table: ApplyTable): Promise<TableColumn[]> {
+  const columns = table.columns.filter((column) => !isSwitched(column));
+  for (const column of columns) {
+    assertWritten(table, column);
+    await assertWhole({ ...table, column });
+  }
+  return columns;
+}
+
+/** Refuses before the first table is switched what would be refused later. Rows are read only if an id has no V4 id. */
+export async function assertReady(table: ApplyTable, isEmptying: boolean): Promise<void> {
+  const { db } = table;
+  for (const column of await listSwitchable(table)) {
+    if ((await db.query(selectUnmapped(db, column))).length === 0) continue;
+    assertSwitchable(table, column, await readRowStates(db, column, 'written'), isEmptying);
+  }
 }
 
 function doneBefore({ column }: TableColumn): SwitchedColumn {
@@ -188,6 +203,15 @@ function assertSwitchable(
     ([state]) => state !== 'null' && state !== 'mapped' && isUnmapped(state),
   );
   if (unmapped.length > 0 && !isEmptying) throw new RefusedSwitch(name, unmapped);
+  const cells = unmapped.reduce((sum, [, rows]) => sum + rows, 0);
+  if (cells > 0 && !column.column.isNullable)
+    throw new SvcError('bad_input', describeNotNull(name, cells), {
+      hint: 'Give these ids a V4 id, or drop NOT NULL for the time that they have none.',
+    });
+}
+
+export function describeNotNull(column: string, cells: number): string {
+  return `${column} is NOT NULL, and ${countOf(cells, 'cell')} of it ${cells === 1 ? 'has' : 'have'} no V4 id: switch --empty cannot empty ${cells === 1 ? 'it' : 'them'}.`;
 }
 
 /** A switch that would leave cells with V3 ids: exit code 1. */
@@ -232,13 +256,16 @@ export interface UndoneColumn {
 
 const MOST_NAMED = 10;
 
-/** Takes a switch back, then drops everything that was added. Ends with nothing of ours at the target. */
-export async function undoTable(table: ApplyTable): Promise<UndoneColumn[]> {
+/**
+ * Takes a switch back, then drops everything that was added. Ends with nothing of ours at the target.
+ *
+ * @param undone takes the columns, so that an error leaves those that are done
+ */
+export async function undoTable(table: ApplyTable, undone: UndoneColumn[] = []): Promise<UndoneColumn[]> {
   const { db } = table;
   const recorded = table.columns.filter(({ state }) => state !== null);
   const now = await refreshIfThere(table);
   for (const column of recorded) await orMoved(db, column, () => assertUndoable(now, column));
-  const undone: UndoneColumn[] = [];
   for (const column of recorded) undone.push(await undoColumn(table, column));
   return undone;
 }

@@ -97,7 +97,7 @@ function describeWritten(db: Database, facts: TableFacts, state: StoredState): T
 }
 
 function goneColumn(name: string): ColumnFacts {
-  return { name, type: '', holds: 'any', isGenerated: false, isUnsigned: false };
+  return { name, type: '', holds: 'any', isGenerated: false, isNullable: true, isUnsigned: false };
 }
 
 async function introspect(db: Database, table: string): Promise<TableFacts> {

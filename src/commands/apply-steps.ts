@@ -19,7 +19,7 @@ import {
 import { findKind, requireTargets, type Selection, selectTargets } from '../apply/select-targets.js';
 import { type OutcomeCount, sumOf, unmappedOf } from '../apply/verdict.js';
 import type { Config } from '../config/config.js';
-import { SvcError, throwIfInterrupted } from '../errors.js';
+import { EXIT_BY_CODE, SvcError, throwIfInterrupted } from '../errors.js';
 import { judgeDatabase } from '../report/gate.js';
 import { writeOutput } from '../runtime/write-output.js';
 import { shellLine } from '../text/escape.js';
@@ -311,9 +311,9 @@ export async function switchIds(options: StepOptions, io: Io): Promise<Result> {
   const next = isRefused
     ? `set these cells to NULL: ${commandOf('switch', options, '--empty')}, or give their ids a V4 id and write again`
     : commandOf('check', options);
-  return resultOf({ action: 'switch', ...result }, isRefused ? 1 : 0, next, (style) =>
-    renderSwitched(result, style),
-  );
+  const isStopped = isRefused && result.switched.some(({ alreadyDone }) => !alreadyDone);
+  const exitCode = isStopped ? EXIT_BY_CODE.apply_stopped : isRefused ? 1 : 0;
+  return resultOf({ action: 'switch', ...result }, exitCode, next, (style) => renderSwitched(result, style));
 }
 
 export async function undo(options: StepOptions, io: Io): Promise<Result> {

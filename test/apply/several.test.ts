@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { checkTargets, switchTargets, undoTargets, writeTargets } from '../../src/apply/run-apply.js';
+import type { Database } from '../../src/apply/db/database.js';
+import {
+  checkTargets,
+  planTargets,
+  switchTargets,
+  undoTargets,
+  writeTargets,
+} from '../../src/apply/run-apply.js';
 import { dropEmptyStates } from '../../src/apply/state.js';
 import { campaignSize } from '../support/campaign.js';
 import { listPlaces, openPlace } from './support/places.js';
@@ -10,6 +17,25 @@ const remap = fakeRemap(CYCLE);
 const PLACES = listPlaces((name) => campaignSize({ small: null, full: testServer(name) }));
 const ONE = 'create table o(id int primary key, item int); insert into o values (1, 20), (2, 30)';
 
+/** Statements that make table p refuse every update, and take that back. */
+function refuseUpdates(kind: Database['kind']): readonly [string, string] {
+  if (kind === 'sqlite')
+    return [
+      "create trigger no_more before update on p begin select raise(abort, 'no more'); end",
+      'drop trigger no_more',
+    ];
+  if (kind === 'mysql')
+    return [
+      "create trigger no_more before update on p for each row signal sqlstate '45000' set message_text = 'no more'",
+      'drop trigger no_more',
+    ];
+  return [
+    `create function no_more() returns trigger language plpgsql as $$ begin raise exception 'no more'; end $$;
+     create trigger no_more before update on p for each row execute function no_more()`,
+    'drop trigger no_more on p; drop function no_more',
+  ];
+}
+
 async function openTables(server: TestServer | null, sql: string, columns: Readonly<Record<string, string>>) {
   const { shop, target, env } = await openPlace(server);
   await shop.run(sql);
@@ -18,9 +44,11 @@ async function openTables(server: TestServer | null, sql: string, columns: Reado
   const selections = targets.map((only) => ({ kind: 'target', target: only }) as const);
   return {
     shop,
-    write: () => writeTargets(targets, remap, { isPartial: false }, context),
+    write: (isPartial = false) => writeTargets(targets, remap, { isPartial }, context),
+    writeFirst: () => writeTargets(targets.slice(0, 1), remap, { isPartial: true }, context),
+    plan: () => planTargets(targets, remap, context),
     check: () => checkTargets(selections, remap, context),
-    switch: () => switchTargets(selections, { isEmptying: false }, context),
+    switch: (isEmptying = false) => switchTargets(selections, { isEmptying }, context),
     undo: () => undoTargets(selections, context),
     read: async (column: string, table: string) =>
       (await shop.run(`select ${column} from ${table} order by id`)).flat(),
@@ -66,9 +94,76 @@ describe.each(PLACES)('$name: several tables', ({ server, isThere }) => {
     const { shop, ...tables } = await openTables(server, sql, { o: 'item', p: 'item' });
     const before = await shop.dump();
     await tables.write();
-    await expect(tables.switch()).rejects.toMatchObject({ code: 'apply_stopped', exitCode: 7 });
+    await expect(tables.switch()).rejects.toMatchObject({
+      code: 'apply_stopped',
+      exitCode: 7,
+      message: expect.stringContaining('Done: o. Not done: p.'),
+    });
     expect(await tables.read('item', 'o')).toEqual(['30', '40']);
     expect(await tables.read('item', 'p')).toEqual(['30']);
+    await tables.undo();
+    expect(await shop.dump()).toBe(before);
+  });
+
+  describe('where the second table has an id without a V4 id', () => {
+    const twoTables = (type: string) =>
+      `${ONE}; create table p(id int primary key, item ${type}); insert into p values (1, 20), (2, 60)`;
+    const open = (type: string) => openTables(server, twoTables(type), { o: 'item', p: 'item' });
+
+    test('switches neither', async () => {
+      const { shop, ...tables } = await open('int');
+      await tables.write(true);
+      const written = await shop.dump();
+      expect(await tables.switch()).toMatchObject({
+        switched: [],
+        refused: { target: 'p', unmapped: [{ name: 'unmatched/outside_backfill_window', rows: 1 }] },
+      });
+      expect(await shop.dump()).toBe(written);
+    });
+
+    test('empties neither if its column is NOT NULL, which the plan says', async () => {
+      const { shop, ...tables } = await open('int not null');
+      const notes = (await tables.plan()).map((plan) => plan.notes.map(({ code }) => code));
+      expect(notes).toEqual([[], ['not_null']]);
+      await tables.write(true);
+      const written = await shop.dump();
+      await expect(tables.switch(true)).rejects.toMatchObject({
+        code: 'bad_input',
+        message: expect.stringMatching(/p\.item is NOT NULL.*1 cell/),
+      });
+      expect(await shop.dump()).toBe(written);
+      await shop.run('delete from p where id = 2');
+      expect(await tables.switch(true)).toMatchObject({ refused: null });
+      expect(await tables.read('item', 'p')).toEqual(['30']);
+    });
+
+    test('switches neither if it was not written', async () => {
+      const { shop, ...tables } = await open('int');
+      await tables.writeFirst();
+      const written = await shop.dump();
+      await expect(tables.switch(true)).rejects.toMatchObject({ code: 'incomplete' });
+      expect(await shop.dump()).toBe(written);
+    });
+  });
+
+  test('ends a write and an undo with apply_stopped where the second table refuses it', async () => {
+    const { shop, ...tables } = await openTables(server, `${ONE}; ${ONE.replaceAll(' o', ' p')}`, {
+      o: 'item',
+      p: 'item',
+    });
+    const before = await shop.dump();
+    await tables.write();
+    await tables.switch();
+    const [freeze, thaw] = refuseUpdates(shop.kind);
+    await shop.run(freeze);
+    const stopped = { code: 'apply_stopped', message: expect.stringContaining('Done: o. Not done: p.') };
+    await expect(tables.undo()).rejects.toMatchObject(stopped);
+    await shop.run(thaw);
+    await tables.undo();
+    expect(await shop.dump()).toBe(before);
+    await shop.run(freeze);
+    await expect(tables.write()).rejects.toMatchObject(stopped);
+    await shop.run(thaw);
     await tables.undo();
     expect(await shop.dump()).toBe(before);
   });

@@ -10,6 +10,7 @@ export interface ColumnFacts {
   /** `any`: each value has its own type (SQLite). `other`: the column cannot hold ids. */
   readonly holds: 'integer' | 'text' | 'json' | 'any' | 'other';
   readonly isGenerated: boolean;
+  readonly isNullable: boolean;
   /** Whether negative numbers are refused by the type. */
   readonly isUnsigned: boolean;
 }

@@ -477,13 +477,14 @@ const TABLES = `
     left join information_schema.engines e on e.engine = t.engine where t.table_schema = database() order by 1`;
 
 const COLUMNS = `
-  select column_name, column_type, data_type, extra, character_set_name, collation_name
+  select column_name, column_type, data_type, extra, character_set_name, collation_name, is_nullable
   from information_schema.columns where table_schema = database() and table_name = $1 order by ordinal_position`;
 
 const INTEGER_TYPES = new Set(['tinyint', 'smallint', 'mediumint', 'int', 'bigint']);
 const TEXT_TYPES = new Set(['char', 'varchar', 'tinytext', 'text', 'mediumtext', 'longtext']);
 
-function describeColumn([name, type, data, extra, charset, collation]: readonly Value[]): ColumnFacts {
+function describeColumn(row: readonly Value[]): ColumnFacts {
+  const [name, type, data, extra, charset, collation, isNullable] = row;
   const declared = String(type);
   return {
     name: String(name),
@@ -492,6 +493,7 @@ function describeColumn([name, type, data, extra, charset, collation]: readonly 
     isGenerated: /\b(?:VIRTUAL|STORED|PERSISTENT) GENERATED|^(?:VIRTUAL|STORED|PERSISTENT)\b/.test(
       String(extra),
     ),
+    isNullable: isNullable === 'YES',
     isUnsigned: declared.includes('unsigned'),
   };
 }

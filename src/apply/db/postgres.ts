@@ -463,17 +463,18 @@ const FIND = `
 
 const COLUMNS = `
   select a.attname, coalesce(format_type(b.oid, t.typtypmod), format_type(a.atttypid, a.atttypmod)),
-    coalesce(b.typname, t.typname), a.attgenerated <> '' or a.attidentity = 'a'
+    coalesce(b.typname, t.typname), a.attgenerated <> '' or a.attidentity = 'a', not (a.attnotnull or t.typnotnull)
   from pg_catalog.pg_attribute a join pg_catalog.pg_type t on t.oid = a.atttypid
     left join pg_catalog.pg_type b on b.oid = t.typbasetype and t.typtype = 'd'
   where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped order by a.attnum`;
 
-function describeColumn([name, type, base, isGenerated]: readonly Value[]): ColumnFacts {
+function describeColumn([name, type, base, isGenerated, isNullable]: readonly Value[]): ColumnFacts {
   return {
     name: String(name),
     type: String(type),
     holds: holdsOf(String(base), String(type)),
     isGenerated: isGenerated === 't',
+    isNullable: isNullable === 't',
     isUnsigned: false,
   };
 }

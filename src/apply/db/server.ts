@@ -142,7 +142,7 @@ export const REFUSED_HINT =
   'The data are as they were: take away what refuses it, then run the same command again.';
 
 export const CONSTRAINT_HINT =
-  'A constraint of the table refuses the ids: the data are as they were. Drop the constraint for the time of the switch.';
+  'A constraint of the table refuses the ids, and the table is as it was. Drop the constraint for the time of the switch.';
 
 /** Refuses more than one row per INSERT than the statement may hold; yields slices whose text stays below `maxBytes`. */
 export function* sliceTexts(texts: Iterable<string>, maxBytes: number): Generator<string[]> {

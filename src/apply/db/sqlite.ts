@@ -227,7 +227,7 @@ function sqliteError(error: unknown, file: string): unknown {
     });
   }
   const hint = error.code.startsWith('SQLITE_CONSTRAINT')
-    ? 'A constraint of the table refuses the ids: the data are as they were. Drop the constraint for the time of the switch.'
+    ? 'A constraint of the table refuses the ids, and the table is as it was. Drop the constraint for the time of the switch.'
     : 'The data are as they were.';
   return new SvcError('bad_input', `${file}: ${error.message}.`, { ...options, hint });
 }
@@ -275,16 +275,17 @@ function isNoTable(table: string, type: string): Obstacle {
 interface ColumnInfo {
   readonly name: string;
   readonly type: string;
+  readonly notnull: number;
   readonly pk: number;
   readonly hidden: number;
 }
 
 function readColumns(db: Db, table: string): ColumnInfo[] {
-  const sql = 'select name, type, pk, hidden from pragma_table_xinfo(?)';
+  const sql = 'select name, type, "notnull", pk, hidden from pragma_table_xinfo(?)';
   return db.prepare<[string], ColumnInfo>(sql).all(table);
 }
 
-function describe({ name, type, hidden }: ColumnInfo): ColumnFacts {
+function describe({ name, type, notnull, pk, hidden }: ColumnInfo): ColumnFacts {
   const isText = /char|clob|text/i.test(type) && !/int/i.test(type);
   const isAny = type === '' || (/blob|any/i.test(type) && !/int/i.test(type));
   return {
@@ -292,6 +293,7 @@ function describe({ name, type, hidden }: ColumnInfo): ColumnFacts {
     type,
     holds: isText ? 'text' : isAny ? 'any' : 'integer',
     isGenerated: hidden === 2 || hidden === 3,
+    isNullable: notnull === 0 && pk === 0,
     isUnsigned: false,
   };
 }
