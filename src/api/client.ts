@@ -39,7 +39,6 @@ export interface ApiOptions {
 export interface Api {
   /** One page of a list, validated. For a status such as 404, it throws `http_status` with `facts.status`. */
   fetchPage(request: ListRequest): Promise<ListPage>;
-  /** One page of a list with the caller's own parameters, for filtered reads and probes. */
   fetchRawList(request: RawListRequest): Promise<ListPage>;
   fetchRecord(request: RecordRequest): Promise<RecordMembers | null>;
   /** The services' clocks minus ours, by region, where a response had a `Date` header. */
@@ -47,12 +46,7 @@ export interface Api {
   close(): Promise<void>;
 }
 
-/**
- * Creates the client of both generations. Opens no connection yet. All lists and phases of a process use one client, so
- * that the limits of a host hold for all of them.
- *
- * @throws SvcError `config` if HTTPS_PROXY is not usable
- */
+/** One client serves a process, so that the limits of a host hold. @throws SvcError `config` for HTTPS_PROXY */
 export function createApi(options: ApiOptions): Api {
   const { config, keys, onProgress } = options;
   setMaxListeners(0, options.signal);

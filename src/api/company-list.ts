@@ -44,7 +44,6 @@ function companyRecord(id: CompanyId): PageRecord {
   };
 }
 
-/** @param text of a page that `parseCompanyPage` accepts */
 export function describeCompanies(
   text: string,
   format: CompanyListFormat,

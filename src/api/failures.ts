@@ -42,7 +42,6 @@ export function faultOf(outcome: AttemptOutcome): Fault {
 export interface Attempt {
   readonly target: RequestTarget;
   readonly outcome: AttemptOutcome;
-  /** From 1. */
   readonly number: number;
   readonly scrub: Scrub;
 }

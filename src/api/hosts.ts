@@ -58,7 +58,6 @@ export interface LimiterOptions {
   readonly concurrency: number;
   readonly requestsPerSecond: number;
   readonly attempts: number;
-  /** Longest wait that is accepted; a longer one is an error. */
   readonly maxWaitMs: number;
   readonly clock: Clock;
   readonly sleep: Sleep;
@@ -74,7 +73,6 @@ const SLACK_MS = 24;
 /** Fraction of a retry that each success returns to the budget. */
 const REFUND = 0.5;
 
-/** Limits requests to one host: concurrency, requests per second, waits that the host asked for, and retries. */
 export class HostLimiter {
   readonly #options: LimiterOptions;
   readonly #slots;
@@ -102,11 +100,7 @@ export class HostLimiter {
     });
   }
 
-  /**
-   * Starts no request for this time; returns true if that extends the current wait.
-   *
-   * @throws SvcError `wait_too_long` if it is longer than the user allows
-   */
+  /** Starts no request for this time; returns true if that extends the wait. @throws SvcError `wait_too_long` */
   hold(waitMs: number): boolean {
     const until = this.#options.clock.now() + waitMs;
     const isLonger = until > this.#heldUntil;

@@ -23,7 +23,6 @@ export type AttemptOutcome =
 
 export interface AnswerBody {
   readonly decoded: Uint8Array;
-  /** The body as it was sent, if compressed. */
   readonly gzip: Uint8Array | null;
 }
 
@@ -36,12 +35,7 @@ export interface TransportOptions {
   readonly signal: AbortSignal;
 }
 
-/**
- * Creates the dispatcher of a client. Certificates are always verified, also through the proxy that `HTTPS_PROXY` names,
- * and even if NODE_TLS_REJECT_UNAUTHORIZED is 0.
- *
- * @throws SvcError `config` if that variable does not name a proxy
- */
+/** Certificates are always verified, also through a proxy, and even if NODE_TLS_REJECT_UNAUTHORIZED is 0. */
 export function createDispatcher({ v3, v4, http }: Config): Dispatcher {
   const tls = { timeout: http.timeoutMs, rejectUnauthorized: true };
   try {
@@ -67,7 +61,6 @@ export function createDispatcher({ v3, v4, http }: Config): Dispatcher {
   }
 }
 
-/** Makes one attempt. Never follows a redirect; requests gzip and decodes it strictly. */
 export async function fetchOnce(url: URL, key: string, options: TransportOptions): Promise<AttemptOutcome> {
   const deadline = AbortSignal.timeout(options.timeoutMs);
   try {

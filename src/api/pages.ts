@@ -40,12 +40,7 @@ export function pageFormat(config: Config, generation: Generation, pair: ModelPa
   return { generation, fieldPrefix, children: pair.children, dateFields, keepsFacts: payload === 'ids' };
 }
 
-/**
- * Parses the text of a page.
- *
- * @param companyId the company that all records must belong to; null: any
- * @throws SvcError `bad_response`
- */
+/** @param companyId the company that all records must belong to; null: any. @throws SvcError `bad_response` */
 export function parsePage(text: string, format: PageFormat, companyId: number | bigint | null): ParsedPage {
   const { generation } = format;
   const names = namesOf(format.fieldPrefix);
@@ -60,7 +55,6 @@ export function parsePage(text: string, format: PageFormat, companyId: number | 
 
 export interface Envelope {
   readonly list: readonly unknown[];
-  /** The members that lead to the list. */
   readonly path: readonly string[];
   readonly next: string | null;
   readonly totalCount: number | null;
@@ -151,7 +145,6 @@ function isRounded(text: string, { ids }: Names): boolean {
   return new RegExp(`${id}\\s*:\\s*-?(?:\\d{16}|\\d+[.eE])|${key}\\s*:\\s*-?\\d`).test(text);
 }
 
-/** Reads the records of a list. */
 class RecordReader {
   readonly records: PageRecord[] = [];
   readonly rejected: Rejection[] = [];

@@ -32,7 +32,6 @@ function digestValue(value: unknown): number {
   return crc32(DECIMAL.test(value) ? String(Number(value)) : value) | 1;
 }
 
-/** The facts as they are stored. */
 export function packFacts(facts: RecordFacts): Uint8Array {
   return new Uint8Array(facts.buffer);
 }

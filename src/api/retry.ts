@@ -34,11 +34,7 @@ interface Wait {
   readonly waitMs: number;
 }
 
-/**
- * Repeats a request until `parse` accepts the response, within the limits on attempts and waits.
- *
- * @throws SvcError of the last attempt, `wait_too_long`; the signal's reason
- */
+/** @throws SvcError of the last attempt, `wait_too_long`; the signal's reason */
 export async function requestParsed<T>(
   target: RequestTarget,
   parse: Parse<T>,
@@ -122,15 +118,11 @@ function describe(label: string, status: number | null, { code }: SvcError): str
 const BASE_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 30_000;
 
-/** Exponential backoff with full jitter. `attempt` counts from 1. */
 export function backoffMs(attempt: number, random: () => number): number {
   return Math.floor(random() * Math.min(MAX_BACKOFF_MS, BASE_BACKOFF_MS * 2 ** (attempt - 1)));
 }
 
-/**
- * The wait that a response asks for, ms: Retry-After or, in a 429 without it, the end of the rate window. 0 if it asks for
- * none. `nowMs` is the server's time if known.
- */
+/** Retry-After or, in a 429 without it, the end of the rate window; 0 if the response asks for no wait. */
 export function parseRequestedWait(
   { status, headers }: Pick<Extract<AttemptOutcome, { kind: 'answer' }>, 'status' | 'headers'>,
   nowMs: number,
@@ -139,7 +131,6 @@ export function parseRequestedWait(
   return waitMs ?? (status === 429 ? parseRateLimitReset(headers.rateLimitReset, nowMs) : 0);
 }
 
-/** From seconds or an HTTP date; null if it is missing or invalid. */
 function parseRetryAfter(header: string | null, nowMs: number): number | null {
   const text = header?.trim() ?? '';
   if (/^\d+(\.\d+)?$/.test(text)) return Math.min(Math.ceil(Number(text) * 1000), Number.MAX_SAFE_INTEGER);

@@ -55,7 +55,6 @@ export function planV3({ v3, models, companies: { include, exclude } }: Config):
   );
 }
 
-/** Every V4 list: one for each company and each model that V4 has. */
 export function planV4({ models }: Config, companyIds: readonly bigint[]): PlannedStream[] {
   return companyIds.flatMap((companyId) =>
     models.flatMap(({ v3, v4 }): PlannedStream[] =>
@@ -64,12 +63,7 @@ export function planV4({ models }: Config, companyIds: readonly bigint[]): Plann
   );
 }
 
-/**
- * Opens the export of a generation: fixes its configuration, and starts anew what must be. Returns whether it continues an
- * unfinished export. Call it inside a transaction.
- *
- * @throws SvcError `other_configuration`
- */
+/** Returns whether it continues an unfinished export. Call it inside a transaction. @throws SvcError `other_configuration` */
 export function openExport(selection: ExportSelection, saver: Saver): boolean {
   const { db, config, generation, restart, clock } = selection;
   assertSameExport(db, config, restart ? generation : null);
@@ -82,12 +76,7 @@ export function openExport(selection: ExportSelection, saver: Saver): boolean {
   return false;
 }
 
-/**
- * Begins the planned lists; an unfinished export does not read its finished lists again. Deletes lists that are no
- * longer planned. Call it inside a transaction.
- *
- * @throws SvcError `usage` if no list belongs to the selection
- */
+/** Begins the planned lists and deletes others. Call it inside a transaction. @throws SvcError `usage` if there is none */
 export function beginLists(
   selection: ExportSelection,
   planned: readonly PlannedStream[],

@@ -20,8 +20,7 @@ export interface StreamReading {
 }
 
 /**
- * Reads a list from its current state until it is complete, short, absent or failed. The next page is requested while one
- * is saved.
+ * Reads a list until it is complete, short, absent or failed. The next page is requested while one is saved.
  *
  * @param pair null for V4's list of companies
  * @throws SvcError `interrupted` if the signal is aborted, and errors that concern more than this list
@@ -40,7 +39,6 @@ export async function readStream(
     const { result } = answer;
     const next = result instanceof SvcError ? null : result.next;
     early = next === null || next === row.cursor ? null : ask(row, next, pair, reader);
-    // It may never be waited for.
     early?.catch(() => {});
     // Lets the request leave before the transaction blocks.
     if (early !== null) await setImmediate();
@@ -76,7 +74,6 @@ async function ask(
   }
 }
 
-/** The error of a list that failed: its request's error, or a new one for what its pages say. */
 function buildFailure(
   { generation, region, model, companyId }: StreamRow,
   { code, sentence, hint }: NonNullable<Step['failure']>,

@@ -34,7 +34,6 @@ export interface ExportOptions {
   readonly generations: readonly Generation[];
   /** Walks every selected list anew, instead of continuing or updating. */
   readonly restart?: boolean;
-  /** V3 paths; empty: all. */
   readonly models?: readonly string[];
   /** Company ids of either generation; empty: all. Lists that hold all companies are always read. */
   readonly companies?: readonly bigint[];
@@ -113,7 +112,7 @@ async function exportGeneration(generation: Generation, options: ExportOptions):
   const { restart = false, models = [], companies = [] } = options;
   const isV4 = generation === 'v4';
   const saver = createSaver({ db, config, sweepOverlap: SWEEP_OVERLAP_MS[generation], clock });
-  const settledCounts = isV4 && wait !== null ? await waitForBackfill({ ...options, wait }) : null;
+  const settledCounts = isV4 && wait !== null ? await waitForBackfill(options, wait) : null;
   onProgress({ kind: 'stage', name: `export ${generation}` });
   const selection: ExportSelection = {
     ...{ db, config, generation, clock, restart, models, settledCounts },
@@ -143,12 +142,13 @@ function selectV4Companies({ db, generations }: ExportOptions, companies: readon
 }
 
 async function waitForBackfill(
-  options: ExportOptions & { readonly wait: NonNullable<ExportOptions['wait']> },
+  options: ExportOptions,
+  wait: NonNullable<ExportOptions['wait']>,
 ): Promise<ExportSelection['settledCounts']> {
-  const { config, api, wait, clock, signal, onProgress } = options;
+  const { signal, onProgress } = options;
   onProgress({ kind: 'stage', name: 'backfill' });
   const sleep = options.sleep ?? ((ms: number) => setTimeout(ms, undefined, { signal }));
-  const counts = await orAborted(signal, waitSettled({ config, api, ...wait, clock, sleep, onProgress }));
+  const counts = await orAborted(signal, waitSettled({ ...options, ...wait, sleep }));
   const text = `The backfill has settled in ${countOf(counts.size, 'list')}.`;
   onProgress({ kind: 'note', level: 'info', text });
   return counts;

@@ -14,7 +14,6 @@ import type { Db } from '../store/sqlite.js';
 import { isCompanyList, prepareBumpExportSeq, prepareSaveStream, type StreamRow } from '../store/streams.js';
 import { type ErrorOutcome, nextStep, type PageOutcome, type Step, type SweepOverlap } from './walk.js';
 
-/** A page that arrived, or the error of its request. */
 export interface StreamAnswer {
   /** When it was requested, ms of the local clock. */
   readonly askedMs: number;
@@ -25,7 +24,6 @@ export interface StreamAnswer {
 export interface Saver {
   /** @throws SvcError `disk`, `locked`, `corrupt_database`: what was committed is then unknown, so read the row again */
   saveAnswer(row: StreamRow, answer: StreamAnswer): Step;
-  /** Saves a step inside the caller's transaction; returns it. */
   saveStep(before: StreamRow, step: Step, changed: boolean): Step;
 }
 
@@ -65,7 +63,6 @@ export function createSaver(options: SaverOptions): Saver {
   };
 }
 
-/** Adds the error of a list that failed to its row, with the hint and facts of the request's error. */
 function withError(step: Step, thrown: SvcError | null): Step {
   if (step.failure === undefined) return step;
   const { code, sentence, hint = thrown?.hint ?? null } = step.failure;
@@ -129,9 +126,9 @@ export function countObjects({ records, rejected }: ListPage): number {
 }
 
 function latestUpdateOf(records: readonly PageRecord[]): number | null {
-  let latest: number | null = null;
-  for (const { updatedMs } of records) {
-    if (updatedMs !== null && (latest === null || updatedMs > latest)) latest = updatedMs;
-  }
-  return latest;
+  const latest = records.reduce(
+    (ms, { updatedMs }) => Math.max(ms, updatedMs ?? ms),
+    Number.NEGATIVE_INFINITY,
+  );
+  return Number.isFinite(latest) ? latest : null;
 }

@@ -33,7 +33,6 @@ export interface PageOutcome {
   readonly cursorRepeats: boolean;
 }
 
-/** The error of a request, after all retries. */
 export interface ErrorOutcome {
   readonly kind: 'error';
   readonly askedMs: number;
@@ -58,15 +57,11 @@ export const MAX_SWEEPS = 10;
 /** Walks after the first where total_count is higher than what came, or fell. */
 const MAX_SECOND_WALKS = 1;
 
-/** The next state of a list after a page or an error. Pure. */
 export function nextStep(row: StreamRow, outcome: PageOutcome | ErrorOutcome, overlap: SweepOverlap): Step {
   return outcome.kind === 'page' ? afterPage(row, outcome, overlap) : afterError(row, outcome, overlap);
 }
 
-/**
- * The first state of a list in an export. With `restart` it is walked anew. Otherwise an unfinished reading goes on, and a
- * finished one is updated by sweeps, or walked anew where there are none.
- */
+/** An unfinished reading goes on; a finished one is updated by sweeps, or walked anew where there are none. */
 export function beginReading(row: StreamRow, restart: boolean, overlap: SweepOverlap, nowMs: number): Step {
   const isUntouched = row.startedAt === null;
   if (isUntouched) return { row: { ...row, startedAt: isoOf(nowMs) }, discard: [] };
@@ -244,7 +239,6 @@ function endAbsent(
   return { ...ended, discard: ['cursors'], note };
 }
 
-/** Drops the cursor, and walks the list anew if this walk saw more than the one before. */
 function afterExpiry(row: StreamRow, error: ErrorOutcome): Step {
   const { walkRecords, restartRecords } = row;
   if (restartRecords === null || walkRecords > restartRecords) {
@@ -265,12 +259,11 @@ function fail(row: StreamRow, code: ErrorCode, sentence: string, more: { hint?: 
 }
 
 /**
- * The watermark from the first page of a walk: a time of the service's clock, not later than the moment at which the
- * service read the page; null if unknown. Records added or changed after that have an update time at or after it.
+ * A time of the service's clock, not later than the moment at which it read the first page of a walk; null if unknown.
+ * Records added or changed after that have an update time at or after it.
  *
- * It is the `Date` header, which is set when the service responds, minus the duration of the request. Without that
- * header, it is the latest update time on the page, which the service had stored by then. If the local clock is earlier,
- * it is used instead, in case a proxy's clock or an update time is ahead.
+ * It is the `Date` header, set when the service responds, minus the duration of the request, or else the latest update
+ * time on the page. An earlier local clock is used instead, in case a proxy's clock or an update time is ahead.
  */
 export function watermarkOf({
   askedMs,
