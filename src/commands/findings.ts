@@ -185,7 +185,7 @@ async function writeDrafts(
   { writeDecisions, writeCompanies }: FindingsOptions,
 ): Promise<(style: Style) => string> {
   const { COMPANIES_HEADER, DECISIONS_HEADER } = await import('../config/user-files.js');
-  const { draftCompanies, draftDecisions } = await import('../report/draft-answers.js');
+  const { draftCompanies, draftDecisions } = await import('../inspect/draft-answers.js');
   const { createFile } = await import('../runtime/write-output.js');
   const { wrapText } = await import('../text/wrap.js');
   const written: string[] = [];

@@ -1,5 +1,4 @@
-import { decodeBody } from '../api/body.js';
-import { findMembers, findRecordInPage, type RecordMembers } from '../api/pages.js';
+import type { RecordMembers } from '../api/pages.js';
 import type { Config } from '../config/config.js';
 import { type Generation, isUnfinished } from '../domain.js';
 import { SvcError } from '../errors.js';
@@ -15,12 +14,12 @@ import {
   type StoryRow,
 } from '../store/story-rows.js';
 import { listStreams, type StreamRow } from '../store/streams.js';
-import { must } from '../text/at.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatTime } from '../text/numbers.js';
 import { renderTable } from '../text/table.js';
 import { wrapLines } from '../text/wrap.js';
-import { buildFieldLines, renderFieldLines } from './side-by-side.js';
+import { buildFieldLines, type FieldLine, renderFieldLines } from './side-by-side.js';
+import { idsInEvidence, readMembers } from './stored-members.js';
 
 export type Explanation = ReturnType<typeof explainRecord>;
 type Story = ReturnType<typeof buildStory>;
@@ -67,23 +66,36 @@ function describeUnknown(streams: readonly StreamRow[]): string {
   return 'Neither export holds it. It may belong to another model, region or company, be newer than the export, or be in the table rejected.';
 }
 
-function buildStory(db: Db, config: Config, streams: readonly StreamRow[], row: StoryRow) {
-  const { title, meaning, action } = describeOutcome(row.status, row.reason);
+interface StorySources {
+  readonly db: Db;
+  readonly config: Config;
+  readonly row: StoryRow;
+}
+
+const MAX_CANDIDATES = 5;
+
+function buildStory(db: Db, config: Config, streams: readonly StreamRow[], found: StoryRow) {
+  const { title, meaning, action } = describeOutcome(found.status, found.reason);
+  const company = readCompanyPairing(db, found) ?? null;
+  const { region, v3_company_id } = company ?? found;
+  // A row of V4 alone names no V3 company, but its candidates are in the one that its company is paired with.
+  const row = { ...found, region, v3_company_id };
   const isOfRow = (stream: StreamRow) => {
     if (stream.generation === 'v4') return stream.companyId === row.v4_company_id;
-    const { region, v3_company_id: companyId } = row;
-    const isOfCompany = companyId === null || (stream.companyId ?? companyId) === companyId;
+    const isOfCompany = v3_company_id === null || (stream.companyId ?? v3_company_id) === v3_company_id;
     return isOfCompany && (region === null || stream.region === region);
   };
-  const members = (generation: Generation) => readMembers(db, config, row, generation);
+  const sources = { db, config, row };
+  const [v3, v4] = [showMembers(sources, 'v3'), showMembers(sources, 'v4')];
   return {
-    row: toFinding(row),
+    row: toFinding(found),
     title,
     sentence: meaning,
     next: action,
-    company: readCompanyPairing(db, row) ?? null,
+    company,
     parent: row.path === '' ? null : { v3_svc_id: row.parent_v3_svc_id, v4_svc_id: row.parent_v4_svc_id },
-    fields: buildFieldLines(members('v3'), members('v4'), config.fieldPrefix),
+    fields: buildFieldLines(v3, v4, config.fieldPrefix),
+    candidates: buildCandidates(sources),
     lists: streams.filter(isOfRow).map((stream) => {
       const { generation, state, readAt, endReason } = stream;
       return { generation, name: nameOfStream(stream), state, readAt, note: endReason };
@@ -91,24 +103,35 @@ function buildStory(db: Db, config: Config, streams: readonly StreamRow[], row: 
   };
 }
 
+/** The first records of the other side that the evidence names, each beside the record; none for a pair. */
+function buildCandidates(sources: StorySources) {
+  const { config, row } = sources;
+  if (row.v3_svc_id !== null && row.v4_svc_id !== null) return [];
+  const generation = row.v4_svc_id === null ? 'v4' : 'v3';
+  const ids = idsInEvidence(row, generation).slice(0, MAX_CANDIDATES);
+  return ids.map((svcId) => {
+    const v3 = showMembers(sources, 'v3', row.v3_svc_id ?? svcId);
+    const v4 = showMembers(sources, 'v4', row.v4_svc_id ?? svcId);
+    return {
+      v3_svc_id: String(row.v3_svc_id ?? svcId),
+      v4_svc_id: String(row.v4_svc_id ?? svcId),
+      fields: buildFieldLines(v3, v4, config.fieldPrefix),
+    };
+  });
+}
+
 /** The members of a stored record or child, or its keys with `payload: "ids"`; null if the row has none. */
-function readMembers(db: Db, config: Config, row: StoryRow, generation: Generation): RecordMembers | null {
-  const { model, path, region } = row;
-  const svcId = row[`${generation}_svc_id`];
-  const holder = path === '' ? svcId : row[`parent_${generation}_svc_id`];
-  const companyId = row[`${generation}_company_id`];
-  if (svcId === null || holder === null || companyId === null) return null;
-  const place = generation === 'v3' ? must(region, 'region') : '';
-  const stored = readStoredSide(db, { generation, region: place, model, companyId, svcId: holder });
+function showMembers(
+  { db, config, row }: StorySources,
+  generation: Generation,
+  svcId = row[`${generation}_svc_id`],
+): RecordMembers | null {
+  const stored = readStoredSide(db, row, generation, svcId);
   if (stored === undefined) return null;
-  const { body, encoding, platform_id, unique_id, deleted } = stored;
+  const { platform_id, unique_id, deleted, body } = stored;
+  if (body !== null) return readMembers(stored, config, generation, row.path);
   const idField = `${config.fieldPrefix}id`;
-  if (body === null || encoding === null) {
-    if (path !== '') return null;
-    return { [idField]: svcId, platform_id, platform_unique_id: unique_id, deleted: deleted === 1n };
-  }
-  const record = findRecordInPage(decodeBody(body, encoding), { generation, ...config }, holder);
-  return path === '' || record === null ? record : findMembers(record[path], idField, svcId);
+  return { [idField]: svcId, platform_id, platform_unique_id: unique_id, deleted: deleted === 1n };
 }
 
 export function renderExplanation(explanation: Explanation, width: number): string {
@@ -122,31 +145,46 @@ export function renderExplanation(explanation: Explanation, width: number): stri
   const next = stories.slice(0, 1).map((story) => `Next: ${story.next}`);
   return [
     wrapLines(lines, width),
-    ...stories.map((story) => renderStory(story, width)),
+    ...stories.map((story) => renderStory(story, id, width)),
     wrapLines(next, width),
   ].join('');
 }
 
-function renderStory(story: Story, width: number): string {
-  const { row, title, sentence, fields } = story;
+function renderStory(story: Story, id: string, width: number): string {
+  const { row, title, sentence, candidates } = story;
   const outcome = `${row.status}${row.reason === null ? '' : `/${row.reason}`}`;
   const lines = [
     '',
-    `${row.model}${row.path === '' ? '' : ` ${row.path}`}, ${idsOf(row)}: ${title} (${outcome})`,
+    `${describeRole(row, id)} (${idsOf(row)}): ${title} (${outcome})`,
     `  ${sentence}`,
     `  platform_id ${escapeUnseen(row.platform_id ?? 'none')}${row.matched_by === null ? '' : `, matched by ${row.matched_by}`}`,
     ...(story.parent === null ? [] : [`  Its record: ${idsOf(story.parent)}`]),
     ...describeCompany(story),
     ...describeEvidence(row.evidence),
   ];
-  const tables = [
-    ...(fields.length === 0 ? [] : renderFieldLines(fields, width)),
-    ...renderLists(story, width),
-  ];
+  const compared = candidates.length === 0 ? [{ ...row, fields: story.fields }] : candidates;
+  const tables = [...compared.flatMap((pair) => renderFields(pair, width)), ...renderLists(story, width)];
   return wrapLines(lines, width) + tables.map((line) => `${line}\n`).join('');
 }
 
-function idsOf(row: { readonly v3_svc_id: unknown; readonly v4_svc_id: unknown }): string {
+/** Numbers repeat between V3 and V4, and between records and line items. */
+function describeRole({ path, v3_svc_id, v4_svc_id }: Story['row'], id: string): string {
+  const sides = [...(v3_svc_id === id ? ['V3'] : []), ...(v4_svc_id === id ? ['V4'] : [])];
+  return `${id} as a ${sides.join(' and ')} ${path === '' ? 'record' : `child in ${path}`}`;
+}
+
+function renderFields(pair: IdPair & { readonly fields: readonly FieldLine[] }, width: number): string[] {
+  if (pair.fields.length === 0) return [];
+  const titles = [`V3 ${pair.v3_svc_id ?? '–'}`, `V4 ${pair.v4_svc_id ?? '–'}`];
+  return renderFieldLines(pair.fields, titles, width);
+}
+
+interface IdPair {
+  readonly v3_svc_id: unknown;
+  readonly v4_svc_id: unknown;
+}
+
+function idsOf(row: IdPair): string {
   return `V3 ${row.v3_svc_id ?? '–'}, V4 ${row.v4_svc_id ?? '–'}`;
 }
 

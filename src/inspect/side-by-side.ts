@@ -60,9 +60,13 @@ export function showCell(text: string | null): string {
   return text === null ? '–' : escapeUnseen(cutText(text, MAX_CELL));
 }
 
-export function renderFieldLines(lines: readonly FieldLine[], width: number): string[] {
+export function renderFieldLines(
+  lines: readonly FieldLine[],
+  titles: readonly string[],
+  width: number,
+): string[] {
   return renderTable(
-    [{ title: '' }, { title: 'V3' }, { title: 'V4' }, { title: '' }],
+    ['', ...titles, ''].map((title) => ({ title })),
     lines.map(({ name, v3, v4, verdict }) => [...[name, v3, v4].map(showCell), MARKS[verdict]]),
     width,
   );

@@ -1,6 +1,6 @@
-import type { StreamKey } from '../domain.js';
+import type { Generation } from '../domain.js';
 import { must } from '../text/at.js';
-import type { RemapRow } from './remap.js';
+import { filterParams, onlyFindings, REMAP_FILTER, type RemapFilter, type RemapRow } from './remap.js';
 import type { Db } from './sqlite.js';
 
 export interface StoryRow extends RemapRow {
@@ -10,10 +10,10 @@ export interface StoryRow extends RemapRow {
 }
 
 const STORY_ROWS = `
-  select e.id, e.model, e.path, e.region, e.v3_company_id, e.v4_company_id, e.platform_id, e.parent_platform_id,
-    e.v3_svc_id, e.v4_svc_id, e.status, e.reason, e.matched_by, e.evidence,
+  select g.id, g.model, g.path, g.region, g.v3_company_id, g.v4_company_id, g.platform_id, g.parent_platform_id,
+    g.v3_svc_id, g.v4_svc_id, g.status, g.reason, g.matched_by, g.evidence,
     p.v3_svc_id as parent_v3_svc_id, p.v4_svc_id as parent_v4_svc_id
-  from remap_entry as e left join remap_row as p on p.id = e.parent`;
+  from remap_entry as g left join remap_row as p on p.id = g.parent`;
 
 export interface StoryQuestion {
   readonly model: string;
@@ -28,21 +28,25 @@ export function readStoryRows(db: Db, question: StoryQuestion, limit: number): S
   return db
     .prepare<[object], StoryRow>(`
       ${STORY_ROWS}
-      where (e.v3_svc_id = @id or e.v4_svc_id = @id) and e.model = @model
-        and (@path is null or e.path = @path)
-        and (@region is null or e.region = @region or (e.region is null and e.v4_svc_id = @id))
-        and (@companyId is null or e.v3_company_id = @companyId or e.v4_company_id = @companyId)
-      order by e.v3_svc_id is not @id, e.path <> '', e.id limit @limit`)
+      where (g.v3_svc_id = @id or g.v4_svc_id = @id) and g.model = @model
+        and (@path is null or g.path = @path)
+        and (@region is null or g.region = @region or (g.region is null and g.v4_svc_id = @id))
+        and (@companyId is null or g.v3_company_id = @companyId or g.v4_company_id = @companyId)
+      order by g.v3_svc_id is not @id, g.path <> '', g.id limit @limit`)
     .all({ ...question, limit });
 }
 
-/** Where a record is stored; `region` is '' for V4. */
-export interface StoredPlace extends StreamKey {
-  readonly companyId: bigint;
-  readonly svcId: bigint;
+export function readFindingStories(db: Db, filter: RemapFilter): Iterable<StoryRow> {
+  return db
+    .prepare<[object], StoryRow>(`${STORY_ROWS} where ${REMAP_FILTER} order by g.id`)
+    .iterate(filterParams(onlyFindings(filter)));
 }
 
+/** A record or child as it is stored. */
 export interface StoredSide {
+  readonly svcId: bigint;
+  /** The record that holds it: itself, or its parent. */
+  readonly holder: bigint;
   readonly platform_id: string | null;
   readonly unique_id: string | null;
   readonly deleted: bigint;
@@ -53,15 +57,41 @@ export interface StoredSide {
   readonly body: Uint8Array | null;
 }
 
-export function readStoredSide(db: Db, place: StoredPlace): StoredSide | undefined {
-  return db
-    .prepare<[StoredPlace], StoredSide>(`
-      select r.platform_id, r.unique_id, r.deleted, r.latest_ms, r.created_ms, p.encoding, p.body
-      from stream as s cross join record as r on r.stream_id = s.id and r.svc_id = @svcId
-        left join page as p on p.id = r.page_id
-      where s.generation = @generation and s.region = @region and s.model = @model and r.company_id = @companyId
-      limit 1`)
-    .get(place);
+const STORED_RECORD = `
+  select @svcId as svcId, @holder as holder, r.platform_id, r.unique_id, r.deleted, r.latest_ms, r.created_ms, p.encoding, p.body
+  from stream as s cross join record as r on r.stream_id = s.id and r.svc_id = @holder
+    left join page as p on p.id = r.page_id
+  where s.generation = @generation and s.region = @region and s.model = @model and r.company_id = @companyId
+  limit 1`;
+
+const STORED_CHILD = `
+  select @svcId as svcId, @holder as holder, c.platform_id, c.unique_id, c.deleted, null as latest_ms, null as created_ms,
+    p.encoding, p.body
+  from stream as s cross join record as r on r.stream_id = s.id and r.svc_id = @holder
+    cross join child as c on c.record_id = r.id and c.svc_id = @svcId
+      and c.path = (select id from child_path where name = @path)
+    left join page as p on p.id = r.page_id
+  where s.generation = @generation and s.region = @region and s.model = @model and r.company_id = @companyId
+  limit 1`;
+
+/**
+ * The record of a row, or the child in the row's parent; undefined if there is none.
+ *
+ * @param svcId another id in the row's companies, or parents, such as a candidate
+ */
+export function readStoredSide(
+  db: Db,
+  row: StoryRow,
+  generation: Generation,
+  svcId = row[`${generation}_svc_id`],
+): StoredSide | undefined {
+  const { model, path } = row;
+  const companyId = row[`${generation}_company_id`];
+  const region = generation === 'v4' ? '' : row.region;
+  const holder = path === '' ? svcId : row[`parent_${generation}_svc_id`];
+  if (svcId === null || holder === null || companyId === null || region === null) return undefined;
+  const place = { generation, region, model, path, companyId, holder, svcId };
+  return db.prepare<[object], StoredSide>(path === '' ? STORED_RECORD : STORED_CHILD).get(place);
 }
 
 interface CompanyPairing extends Pick<RemapRow, 'region' | 'v3_company_id' | 'v4_company_id'> {
@@ -84,7 +114,7 @@ export function readPairSample(db: Db, wanted: number): StoryRow[] {
   return db
     .prepare<[object], StoryRow>(`
       ${STORY_ROWS}
-      where e.id in (
+      where g.id in (
         select id from (
           select r.id, row_number() over (partition by r.group_id order by r.id) as place,
             count(*) over () as total
@@ -92,7 +122,7 @@ export function readPairSample(db: Db, wanted: number): StoryRow[] {
           where r.v3_svc_id is not null and r.v4_svc_id is not null)
         -- A share of each group, evenly spaced.
         where place = 1 or (place * @wanted) / total > ((place - 1) * @wanted) / total)
-      order by e.id`)
+      order by g.id`)
     .all({ wanted: BigInt(wanted) });
 }
 

@@ -1,22 +1,20 @@
-import { decodeBody } from '../api/body.js';
-import { findRecordInPage } from '../api/pages.js';
 import type { Config } from '../config/config.js';
-import { type Generation, parseSvcId } from '../domain.js';
+import type { Generation } from '../domain.js';
 import { DECIDABLE_REASONS } from '../reasons.js';
-import {
-  type CompanyPair,
-  listCompanyPairs,
-  type RemapFilter,
-  type RemapRow,
-  readFindings,
-  type Scope,
-} from '../store/remap.js';
+import { type CompanyPair, listCompanyPairs, type RemapFilter, type Scope } from '../store/remap.js';
 import { type AmbiguousCompany, readAmbiguousCompanies } from '../store/report-rows.js';
 import type { Db } from '../store/sqlite.js';
-import { readStoredSide, readStoryRows, type StoredSide } from '../store/story-rows.js';
+import {
+  readFindingStories,
+  readStoredSide,
+  readStoryRows,
+  type StoredSide,
+  type StoryRow,
+} from '../store/story-rows.js';
 import { must } from '../text/at.js';
 import { escapeJson } from '../text/escape.js';
 import { cutText } from '../text/wrap.js';
+import { idsInEvidence, readMembers } from './stored-members.js';
 
 export interface Draft {
   readonly text: string;
@@ -33,6 +31,7 @@ const DECISIONS_HEAD = `# Each id below is open, and nothing is decided until yo
 
 const SHOWN_FIELDS = [
   ...['document_number', 'order_number', 'reference', 'code', 'name', 'order_name', 'legal_name'],
+  ...['item_id', 'description', 'quantity', 'unit_amount'],
   ...['posted_date', 'total_amount', 'amount', 'amount_due', 'currency_id'],
 ];
 /** Ids whose records are shown with their fields: each is read from its page. */
@@ -55,14 +54,14 @@ export function draftDecisions(db: Db, config: Config, filter: RemapFilter, head
 }
 
 /** With the pair of their company where rows are of V4 alone. */
-function* iterateUndecided(db: Db, filter: RemapFilter): Generator<RemapRow> {
+function* iterateUndecided(db: Db, filter: RemapFilter): Generator<StoryRow> {
   const pairs = new Map<bigint | null, CompanyPair>(listCompanyPairs(db).map((pair) => [pair.v4, pair]));
   const decidable: readonly string[] = [...DECIDABLE_REASONS, 'unexplained'];
   const { reasons: wanted = [] } = filter;
   const reasons = wanted.length === 0 ? decidable : decidable.filter((reason) => wanted.includes(reason));
   // Without reasons, a filter selects all findings.
   if (reasons.length === 0) return;
-  for (const row of readFindings(db, { ...filter, reasons })) {
+  for (const row of readFindingStories(db, { ...filter, reasons })) {
     const pair = pairs.get(row.v4_company_id);
     if (row.v3_svc_id !== null) {
       if (row.reason !== 'unexplained') yield row;
@@ -79,20 +78,18 @@ interface DraftSources {
 }
 
 /** The lines of an id: what is known of it, its candidates, and the line to fill in. */
-function draftDecision(row: RemapRow, sources: DraftSources): string[] {
+function draftDecision(row: StoryRow, sources: DraftSources): string[] {
   const { model, path, status, reason, region, v3_company_id, v3_svc_id, v4_svc_id } = row;
   const [side, other] = v3_svc_id === null ? (['v4', 'v3'] as const) : (['v3', 'v4'] as const);
   const id = must(v3_svc_id ?? v4_svc_id);
-  const stored = findStored(row, side, id, sources.db);
+  const stored = readStoredSide(sources.db, row, side);
   const name = `${side.toUpperCase()} ${id}${path === '' ? '' : ` (${path})`}`;
-  const facts = describeStored(side, id, stored, sources);
+  const facts = describeStored(side, path, stored, sources);
   const head = `#\n# ${[name, `${status}/${reason}`, describeKey(row.platform_id), ...facts].join(' | ')}\n`;
   if (side === 'v3' && stored?.deleted === 1n) {
     return [head, '#   deleted in V3: cannot be decided; a limit accepts it\n'];
   }
-  const candidates = idsInEvidence(row.evidence, `${other}_svc_ids`).map((svcId) =>
-    describeCandidate(row, other, svcId, sources),
-  );
+  const candidates = idsInEvidence(row, other).map((svcId) => describeCandidate(row, other, svcId, sources));
   const ids = side === 'v3' ? [id, '?'] : ['?', id];
   return [
     head,
@@ -101,50 +98,31 @@ function draftDecision(row: RemapRow, sources: DraftSources): string[] {
   ];
 }
 
-function describeCandidate(row: RemapRow, generation: Generation, id: bigint, sources: DraftSources): string {
-  const stored = findStored(row, generation, id, sources.db);
+function describeCandidate(row: StoryRow, generation: Generation, id: bigint, sources: DraftSources): string {
+  const stored = readStoredSide(sources.db, row, generation, id);
   const twin = findTwin(row, generation, id, sources.db);
   const parts = [
     `#   ${generation.toUpperCase()} ${id}`,
     ...(stored === undefined ? [] : [describeKey(stored.platform_id)]),
-    ...describeStored(generation, id, stored, sources),
+    ...describeStored(generation, row.path, stored, sources),
     ...(stored?.deleted === 1n ? ['deleted: cannot be decided'] : []),
     ...(twin === undefined ? [] : [`paired with ${generation === 'v3' ? 'V4' : 'V3'} ${twin}`]),
   ];
   return `${parts.join(' | ')}\n`;
 }
 
-/** Where an id of the row's companies is; companies that the row does not have are null. */
-function placeOf({ model, path, region, v3_company_id, v4_company_id }: RemapRow, generation: Generation) {
-  return generation === 'v3'
-    ? { model, path, region, companyId: v3_company_id }
-    : { model, path, region: '', companyId: v4_company_id };
-}
-
 /** The id on the other side that a candidate is paired with. The same number may also be an id of the other side. */
-function findTwin(row: RemapRow, generation: Generation, id: bigint, db: Db): bigint | undefined {
-  const place = placeOf(row, generation);
-  const region = generation === 'v3' ? place.region : null;
+function findTwin(row: StoryRow, generation: Generation, id: bigint, db: Db): bigint | undefined {
+  const { model, path } = row;
+  const [region, companyId] =
+    generation === 'v3' ? [row.region, row.v3_company_id] : [null, row.v4_company_id];
   const [own, other] =
     generation === 'v3' ? (['v3_svc_id', 'v4_svc_id'] as const) : (['v4_svc_id', 'v3_svc_id'] as const);
-  const rows = readStoryRows(db, { ...place, region, id }, MAX_ROWS_WITH_ID);
+  const rows = readStoryRows(db, { model, path, region, companyId, id }, MAX_ROWS_WITH_ID);
   return rows.find((pair) => pair[own] === id && pair[other] !== null)?.[other] ?? undefined;
 }
 
 const MAX_ROWS_WITH_ID = 100;
-
-/** A record of the row's companies; undefined for children. */
-function findStored(row: RemapRow, generation: Generation, svcId: bigint, db: Db): StoredSide | undefined {
-  const { model, path, region, companyId } = placeOf(row, generation);
-  if (path !== '' || companyId === null || region === null) return undefined;
-  return readStoredSide(db, { generation, region, model, companyId, svcId });
-}
-
-/** The ids that a member of a row's evidence lists, such as `v4_svc_ids`. */
-function idsInEvidence(evidence: string, member: string): bigint[] {
-  const ids: unknown = new Map<string, unknown>(Object.entries(Object(JSON.parse(evidence)))).get(member);
-  return Array.isArray(ids) ? ids.flatMap((id) => parseSvcId(String(id)) ?? []) : [];
-}
 
 function describeKey(platformId: string | null): string {
   return `platform_id ${platformId === null ? 'none' : quote(platformId)}`;
@@ -153,16 +131,14 @@ function describeKey(platformId: string | null): string {
 /** What a person knows a stored record by; its fields are not stored with `payload: "ids"`. */
 function describeStored(
   generation: Generation,
-  svcId: bigint,
+  path: string,
   stored: StoredSide | undefined,
   { config, isDetailed }: DraftSources,
 ): string[] {
   if (stored === undefined) return [];
-  const { unique_id, latest_ms, created_ms, body, encoding } = stored;
+  const { unique_id, latest_ms, created_ms } = stored;
   const dayOf = (ms: bigint) => new Date(Number(ms)).toISOString().slice(0, 10);
-  const isRead = isDetailed && body !== null && encoding !== null;
-  const page = isRead ? decodeBody(body, encoding) : '';
-  const members = (isRead && findRecordInPage(page, { generation, ...config }, svcId)) || {};
+  const members = (isDetailed && readMembers(stored, config, generation, path)) || {};
   return [
     ...(unique_id === null ? [] : [`platform_unique_id ${quote(unique_id)}`]),
     ...(latest_ms === null ? [] : [`latest date ${dayOf(latest_ms)}`]),

@@ -1,0 +1,105 @@
+import { gzipSync } from 'node:zlib';
+import { expect, it } from 'vitest';
+import { draftDecisions } from '../../src/inspect/draft-answers.js';
+import { explainRecord, renderExplanation } from '../../src/inspect/explain.js';
+import type { Db } from '../../src/store/sqlite.js';
+import { configOf, INVOICES, openExported, remapOf, things } from '../match/exported.js';
+
+const CONFIG = configOf({ companies: { match: 'same_id', include: [], exclude: [] } });
+
+/** 2 has a twin under another key, 3 has two, 1 has two line items with one key. */
+const EXPORTED = {
+  v3: things('1 a [11 x, 12 x]; 2 B uid=u; 3 c; 5 e [2 y]; 6 f'),
+  v4: things('101 a [111 x, 112 x]; 102 b uid=u; 103 c; 104 c; 105 e [115 y]; 2 f'),
+};
+
+const item = (id: number, text: string) => ({ svc_id: id, description: text, quantity: id });
+
+const PAGES = {
+  v3: [
+    { svc_id: 1, line_items: [item(11, 'pens'), item(12, 'ink')] },
+    { svc_id: 2, name: 'Ada' },
+    { svc_id: 3, name: 'Bob' },
+  ],
+  v4: [
+    { svc_id: 101, line_items: [item(111, 'ink'), item(112, 'pens')] },
+    { svc_id: 102, name: 'ADA' },
+    { svc_id: 103, name: 'Bob' },
+    { svc_id: 104, name: 'Rob' },
+  ],
+};
+
+function withRemap<T>(payload: 'full' | 'ids', work: (db: Db) => T): T {
+  const { db, close } = openExported(CONFIG, EXPORTED);
+  try {
+    remapOf(db, CONFIG);
+    const setPage = db.prepare(
+      'update page set body = ? where stream_id in (select id from stream where generation = ?)',
+    );
+    setPage.run(gzipSync(JSON.stringify({ data: PAGES.v3, next: null })), 'v3');
+    setPage.run(gzipSync(JSON.stringify({ data: { data: PAGES.v4, next: null } })), 'v4');
+    if (payload === 'ids') db.exec('delete from page; update record set page_id = null');
+    return work(db);
+  } finally {
+    close();
+  }
+}
+
+const explain = (db: Db, id: bigint) =>
+  explainRecord(db, CONFIG, { model: INVOICES, path: null, region: null, companyId: null, id });
+
+const fieldOf = (name: string) => (pair: { readonly fields: readonly { readonly name: string }[] }) =>
+  pair.fields.find((field) => field.name === name);
+
+it('explain shows each candidate beside a record without a twin, from either side', () => {
+  withRemap('full', (db) => {
+    const [changed] = explain(db, 2n).stories;
+    expect(changed?.candidates.map(fieldOf('name'))).toEqual([
+      { name: 'name', v3: 'Ada', v4: 'ADA', verdict: 'differs' },
+    ]);
+    const [several] = explain(db, 3n).stories;
+    expect(several?.candidates.map(fieldOf('name'))).toEqual([
+      { name: 'name', v3: 'Bob', v4: 'Bob', verdict: 'same' },
+      { name: 'name', v3: 'Bob', v4: 'Rob', verdict: 'differs' },
+    ]);
+    const [ofV4] = explain(db, 102n).stories;
+    expect(ofV4?.candidates).toMatchObject([{ v3_svc_id: '2', v4_svc_id: '102' }]);
+    const [child] = explain(db, 11n).stories;
+    expect(child?.candidates.map(fieldOf('description'))).toEqual([
+      { name: 'description', v3: 'pens', v4: 'ink', verdict: 'differs' },
+      { name: 'description', v3: 'pens', v4: 'pens', verdict: 'same' },
+    ]);
+  });
+});
+
+it('explain says what the number is in each row, the V3 record first', () => {
+  withRemap('full', (db) => {
+    const text = renderExplanation(explain(db, 2n), 80);
+    expect(text.split('\n').filter((line) => line.includes(' as a '))).toEqual([
+      expect.stringMatching(/^2 as a V3 record \(V3 2, V4 –\): /),
+      expect.stringMatching(/^2 as a V3 child in line_items \(V3 2, V4 115\): /),
+      expect.stringMatching(/^2 as a V4 record \(V3 6, V4 2\): /),
+    ]);
+    expect(text).toMatch(/^ +V3 2 +V4 102$/m);
+    const isNext = (line: string) => line.startsWith('Next: ');
+    expect(text.split('\n').filter((line) => line.length > 80 && !isNext(line))).toEqual([]);
+  });
+});
+
+it('a draft shows the fields of line items, and their keys alone where pages are not stored', () => {
+  const linesOf = (db: Db) =>
+    draftDecisions(db, CONFIG, {}, 'header')
+      .text.split('\n')
+      .filter((line) => /V[34] 1\d+/.test(line) && !line.includes('10'))
+      .slice(0, 3);
+  expect(withRemap('full', linesOf)).toEqual([
+    '# V3 11 (line_items) | ambiguous/duplicate_platform_id_v3 | platform_id "x" | description "pens" | quantity "11"',
+    '#   V4 111 | platform_id "x" | description "ink" | quantity "111"',
+    '#   V4 112 | platform_id "x" | description "pens" | quantity "112"',
+  ]);
+  expect(withRemap('ids', linesOf)).toEqual([
+    '# V3 11 (line_items) | ambiguous/duplicate_platform_id_v3 | platform_id "x"',
+    '#   V4 111 | platform_id "x"',
+    '#   V4 112 | platform_id "x"',
+  ]);
+});
