@@ -147,6 +147,7 @@ function dayOf(time: string | null): string {
 function warningsOf({ windows, cannotSee, evidence }: Report): string[] {
   const warnings = [
     historyWarning(windows),
+    contradictionWarning(windows),
     cannotSee.find(({ code }) => code === 'absent_in_v3')?.text,
     evidence.remap?.stale && `The remap is out of date: ${evidence.remap.changed.join('; ')}.`,
   ];
@@ -170,6 +171,18 @@ function historyWarning(windows: Report['windows']): string | null {
         ]),
   ];
   return parts.length === 0 ? null : `${parts.join(' ')} Set "backfill.since" to what the operator says.`;
+}
+
+/** Where V4 holds records from before the start that is configured, what is missing there may be lost. */
+function contradictionWarning(windows: Report['windows']): string | null {
+  const contradicted = windows.filter((window) => window.contradicted > 0);
+  if (contradicted.length === 0) return null;
+  const ids = countOf(
+    sumOf(contradicted, (window) => window.contradicted),
+    'V3 id',
+  );
+  const models = listFirst(contradicted.map(({ model }) => model));
+  return `${ids} of ${models} may be lost, not left out by "backfill.since": V4 holds many records from before it there. To be stopped by these ids, set "outside_backfill_window": 0 for the model in "limits.models".`;
 }
 
 /** The next step is in every head, so its item does not repeat it. */

@@ -289,6 +289,9 @@ export const windowRow = z.strictObject({
   unexplained: count.describe(
     'V3 ids without an explanation in companies whose start is unknown or doubtful.',
   ),
+  contradicted: count.describe(
+    'V3 ids that count as older than the configured start in companies where more than one in ten V4 records are older, too.',
+  ),
   nineTenthsSince: time.nullable().describe("Nine in ten of the company's V4 records are from then on."),
 });
 export type WindowRow = z.infer<typeof windowRow>;
@@ -299,27 +302,32 @@ export type WindowRow = z.infer<typeof windowRow>;
  */
 export function readWindows(db: Db, scope: Scope): WindowRow[] {
   const sql = `
-    with unexplained as (
-      select model, v4_company_id, sum(v3_count) as ids
+    with missing as (
+      select model, v4_company_id,
+        sum(v3_count) filter (where reason in ('unexplained', 'parent_unexplained')) as unexplained_ids,
+        sum(v3_count) filter (where reason in ('outside_backfill_window', 'parent_outside_backfill_window')) as older_ids
       from remap_group
-      where reason in ('unexplained', 'parent_unexplained') and v4_company_id is not null
+      where v4_company_id is not null
       group by 1, 2),
     history as (
-      select w.*, ids, nine_tenths_ms - since_ms as gap, source = 'inferred' and nine_tenths_ms - since_ms >= 7 * 86400000
+      select w.*, unexplained_ids, iif(source = 'configured' and nine_tenths_ms < since_ms, older_ids, 0) as contradicted_ids,
+        nine_tenths_ms - since_ms as gap, source = 'inferred' and nine_tenths_ms - since_ms >= 7 * 86400000
         and (nine_tenths_ms - since_ms) * 3 > unixepoch((select max(read_at) from stream)) * 1000 - since_ms as is_doubtful
-      from backfill_window as w left join unexplained using (model, v4_company_id)
+      from backfill_window as w left join missing using (model, v4_company_id)
       where ${MODEL_SCOPE} and (@companies is null or v4_company_id in (${V4_COMPANIES})))
-    select model, source, inferred, unknown, doubtful, unexplained, ${isoTime('since_ms')} as since,
+    select model, source, inferred, unknown, doubtful, unexplained, contradicted, ${isoTime('since_ms')} as since,
       iif(source = 'inferred', cast(v4_company_id as text), null) as v4CompanyId, cast(v4_svc_id as text) as v4SvcId,
       platform_id as platformId, ${isoTime('nine_tenths_ms')} as nineTenthsSince
     from (
       select *, sum(source = 'inferred') over (partition by model) as inferred,
         sum(source = 'unknown') over (partition by model) as unknown,
         ifnull(sum(is_doubtful) over (partition by model), 0) as doubtful,
-        ifnull(sum(iif(is_doubtful or source = 'unknown', ids, 0)) over (partition by model), 0) as unexplained,
+        ifnull(sum(iif(is_doubtful or source = 'unknown', unexplained_ids, 0)) over (partition by model), 0)
+          as unexplained,
+        ifnull(sum(contradicted_ids) over (partition by model), 0) as contradicted,
         row_number() over (
           partition by model
-          order by ifnull(is_doubtful, 0) desc, iif(is_doubtful, -gap, 0), source = 'unknown', since_ms, v4_company_id) as place
+          order by ifnull(contradicted_ids, 0) desc, ifnull(is_doubtful, 0) desc, iif(is_doubtful, -gap, 0), source = 'unknown', since_ms, v4_company_id) as place
       from history)
     where place = 1
     order by model`;

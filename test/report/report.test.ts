@@ -145,6 +145,28 @@ describe('the start of the history of V4', () => {
     });
   });
 
+  it('is contradicted by V4 records from before the configured start, where ids count as older', async () => {
+    const window = { source: 'configured' as const, since: '2026-09-01' };
+    const older = {
+      status: 'unmatched' as const,
+      reason: 'outside_backfill_window',
+      ids: [[9, null]] as const,
+    };
+    const sceneOf = (nineTenths: string, reason = older.reason): Scene => ({
+      rows: [...CLEAN.rows, { ...older, reason }],
+      windows: [{ ...window, nineTenths }],
+    });
+    await withScene(sceneOf('2026-01-05'), ({ report }) => {
+      expect(report().windows).toMatchObject([{ contradicted: 1 }]);
+      const text = renderText(buildDocument(report()), { width: 80, color: false, verbose: false });
+      expect(text.split('\n').slice(0, 10).join(' ')).toMatch(/1 V3 id of accounting\/invoices may be lost/);
+    });
+    for (const scene of [sceneOf('2026-09-02'), sceneOf('2026-01-05', 'key_changed')])
+      await withScene(scene, ({ report }) => {
+        expect(report().windows).toMatchObject([{ contradicted: 0 }]);
+      });
+  });
+
   it('is the next step for unexplained records if it is doubtful', async () => {
     const rows = [
       ...CLEAN.rows,
