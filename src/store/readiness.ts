@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { type Config, digestInputFiles } from '../config/config.js';
 import { GENERATIONS, type Generation } from '../domain.js';
 import { SvcError } from '../errors.js';
+import { at } from '../text/at.js';
 import { countOf, listFirst } from '../text/numbers.js';
 import { listChanges } from './fingerprint.js';
 import { listV4Companies } from './records.js';
@@ -33,6 +34,8 @@ interface OpenList {
   readonly companyId: bigint | null;
   /** The code of the error that ended its reading, else its state. */
   readonly why: string;
+  /** What the service said, and what to do about it. */
+  readonly message: string | null;
   readonly hint: string | null;
 }
 
@@ -74,13 +77,13 @@ export function listOpenLists(db: Db, config: Config): OpenList[] {
 /** Planned lists without a row, and lists that were not read to their end. */
 const OPEN_LISTS = `
   select 'v3' as generation, region.value as region, model.value as model, null as companyId,
-    'not started' as why, null as hint
+    'not started' as why, null as message, null as hint
   from json_each(@regions) as region cross join json_each(@models) as model
   where not exists (
     select 1 from stream as s
     where s.generation = 'v3' and s.region = cast(region.value as text) and s.model = cast(model.value as text))
   union all
-  select 'v4', '', model.value, c.value, 'not started', null
+  select 'v4', '', model.value, c.value, 'not started', null, null
   from json_each(@v4Companies) as c cross join json_each(@inV4) as model
   where not exists (
     select 1 from stream as s
@@ -88,7 +91,8 @@ const OPEN_LISTS = `
       and ifnull(s.company_id, 'all') = c.value)
   union all
   select generation, region, model, company_id,
-    coalesce(end_reason, iif(state = 'running' and pages = 0, 'not started', state)), error ->> 'hint'
+    coalesce(end_reason, iif(state = 'running' and pages = 0, 'not started', state)),
+    error ->> 'message', error ->> 'hint'
   from stream
   where state in ('running', 'failed')
     and (model = 'core/companies' or model in (select value from json_each(@models)))
@@ -107,9 +111,12 @@ function describeOpen(db: Db, generation: Generation, all: readonly OpenList[]):
   if (lists.length === 0) return [];
   const names = lists.map((list) => `${nameOfStream(list)} (${list.why})`);
   const text = `${countOf(lists.length, 'list')} not read to the end: ${listFirst(names, MAX_NAMED_LISTS, '; ')}.`;
+  const { message, hint } = at(lists, 0);
   // Reading again ends errors of other codes.
-  const isRefused = lists.every(({ why }) => why === 'http_status');
-  return [{ code: 'stream_unfinished', outcome, text, next: isRefused ? (lists[0]?.hint ?? DOCTOR) : RUN }];
+  if (lists.some(({ why }) => why !== 'http_status'))
+    return [{ code: 'stream_unfinished', outcome, text, next: RUN }];
+  const said = message === null ? text : `${text} ${message}`;
+  return [{ code: 'stream_unfinished', outcome, text: said, next: hint ?? DOCTOR }];
 }
 
 /** `V3 accounting/invoices in eu, company 5`. */

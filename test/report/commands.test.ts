@@ -252,14 +252,19 @@ const OPEN: Scene = {
   ],
 };
 
-it('a V3 list that is gone is not read again: the verdict says what to do', async () => {
+it('a list that is refused is not read again: the verdict says what the service said, and what to do', async () => {
   await withScene(CLEAN, async (test) => {
-    const error = JSON.stringify({ code: 'http_status', hint: 'Ask the operator.', facts: { status: 404 } });
+    const error = JSON.stringify({
+      code: 'http_status',
+      message: 'No such page size.',
+      hint: 'Ask the operator.',
+    });
     sql(`update stream set state = 'failed', end_reason = 'http_status', error = '${error}' where id = 2`)(
       test,
     );
     const result = await runIn(checkCommand, ['check'], ioOf(test));
     expect(result).toMatchObject({ exitCode: 4, json: { next: 'Ask the operator.' } });
+    expect(textOf(result)).toContain('No such page size.');
   });
 });
 
