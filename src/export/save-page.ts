@@ -38,7 +38,9 @@ export function createSaver(options: SaverOptions): Saver {
   const { db, config, sweepOverlap, clock } = options;
   const savePage = prepareSavePage(options);
   const saveStep = prepareSaveStep(db);
-  const holdsRecords = db.prepare<[bigint]>('select 1 from record where stream_id = ? limit 1');
+  const countRecords = db
+    .prepare<[bigint], bigint>('select count(*) from record where stream_id = ?')
+    .pluck();
   const buildError = (row: StreamRow, error: SvcError, askedMs: number): ErrorOutcome => ({
     kind: 'error',
     askedMs,
@@ -46,7 +48,7 @@ export function createSaver(options: SaverOptions): Saver {
     code: error.code,
     status: typeof error.facts['status'] === 'number' ? error.facts['status'] : null,
     sentence: error.message,
-    holdsRecords: holdsRecords.get(row.id) !== undefined,
+    storedRecords: Number(countRecords.get(row.id)),
   });
   return {
     saveStep,

@@ -40,7 +40,7 @@ export interface ErrorOutcome {
   readonly code: ErrorCode;
   readonly status: number | null;
   readonly sentence: string;
-  readonly holdsRecords: boolean;
+  readonly storedRecords: number;
 }
 
 export interface Step {
@@ -228,12 +228,14 @@ function afterError(row: StreamRow, error: ErrorOutcome, overlap: SweepOverlap):
 /** V3's records are as old as their reading, and so is the list that holds them. */
 function endAbsent(
   row: StreamRow,
-  { askedMs, nowMs, holdsRecords }: ErrorOutcome,
+  { askedMs, nowMs, storedRecords }: ErrorOutcome,
   overlap: SweepOverlap,
 ): Step {
-  const keeps = holdsRecords && overlap !== null;
+  const keeps = storedRecords > 0 && overlap !== null;
   const readAt = (keeps ? row.readAt : null) ?? isoOf(askedMs);
-  const ended = end({ ...row, state: 'absent', endReason: 'not_found', readAt }, nowMs);
+  // A restart has reset the counts.
+  const counts = keeps && row.pages === 0 ? { records: storedRecords, uniqueRecords: storedRecords } : {};
+  const ended = end({ ...row, ...counts, state: 'absent', endReason: 'not_found', readAt }, nowMs);
   if (!keeps) return ended;
   const note = `V3 no longer has ${row.model} (404): it counts as absent, and its records are kept as they were read on ${formatTime(readAt)}.`;
   return { ...ended, discard: ['cursors'], note };

@@ -22,18 +22,20 @@ export async function* checkNames(facts: RemoteFacts): AsyncGenerator<Finding> {
   const answering = inV4.filter((pair) => answersOf(pair, 'v4').some(isPage));
   const nearNames = new Map<string, readonly string[]>();
   const unused: ModelPair[] = [];
+  const undecided: ModelPair[] = [];
   for (const pair of inV4.filter((missing) => answersOf(missing, 'v4').every(isNotFound))) {
     const names = await findNearNames(facts, pair, listsOf(pair, 'v4'));
     const inV3 = answersOf(pair, 'v3');
     nearNames.set(pair.v3, names);
     // Other errors of V3 are reported; they do not show whether it has the model.
     if (names.length > 0 || inV3.some(isPage)) yield describeMissing(pair, names);
-    else if (inV3.every(isNotFound)) unused.push(pair);
+    else (inV3.every(isNotFound) ? unused : undecided).push(pair);
   }
   const used = models.filter((pair) => !unused.includes(pair));
   const value = proposeNames(used, nearNames);
   const isOther = unused.length > 0 || used.some(({ v4 }, index) => value[index]?.v4 !== v4);
-  const isNews = used.length > 0 && (isOther || answering.some(({ v4Guessed }) => v4Guessed));
+  const isKnown = used.length > 0 && undecided.length === 0;
+  const isNews = isKnown && (isOther || answering.some(({ v4Guessed }) => v4Guessed));
   const names = answering.map(({ v4 }) => `"${v4}"`).join(', ');
   const without = unused.map(({ v3 }) => v3).join(', ');
   const text = `V4 answers to ${names || 'no configured name'}.${without && ` Neither V3 nor V4 has ${without} (404).`}`;

@@ -145,6 +145,7 @@ describe('export of V3', () => {
       const { error, streams } = await b.run(service, 'v3', options);
       expect(error).toBeNull();
       expect(streams[1]).toMatchObject({ state: 'absent', endReason: 'not_found', readAt: before?.readAt });
+      expect(streams[1]?.uniqueRecords).toBe(2);
     }
     expect(b.look(storedIds)).toHaveLength(4);
     expect(b.events).toContainEqual(

@@ -67,7 +67,7 @@ export function page(changes: Partial<PageOutcome> = {}): PageOutcome {
 }
 
 export function error(changes: Partial<ErrorOutcome> = {}): ErrorOutcome {
-  const failure = { code: 'http_status', status: 409, sentence: 'It broke.', holdsRecords: false } as const;
+  const failure = { code: 'http_status', status: 409, sentence: 'It broke.', storedRecords: 0 } as const;
   return { kind: 'error', askedMs: NOW - 5, nowMs: NOW, ...failure, ...changes };
 }
 

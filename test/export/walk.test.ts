@@ -240,7 +240,7 @@ describe('what follows an error', () => {
 });
 
 describe('a list that answers 404', () => {
-  const missing = error({ status: 404, holdsRecords: true });
+  const missing = error({ status: 404, storedRecords: 3 });
 
   it('keeps its records in V3, as old as their reading, and says so', () => {
     const step = nextStep(row({ cursor: null, readAt: READ_AT }), missing, V3);

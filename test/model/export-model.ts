@@ -217,14 +217,14 @@ function save(state: State, flight: Flight, variant: Variant, subject: Subject):
   const saved = { ...state, flight: null };
   const { answer, askedMs } = flight;
   if ('code' in answer) {
-    const holdsRecords = state.stored.size > 0;
+    const storedRecords = state.stored.size;
     const outcome = {
       kind: 'error',
       askedMs,
       nowMs,
       ...answer,
       sentence: 'It broke.',
-      holdsRecords,
+      storedRecords,
     } as const;
     return { ...settle(saved, subject.decide(state.row, outcome, variant.overlap), variant), action };
   }
