@@ -25,7 +25,6 @@ import {
   readTls,
   SERVER_ERRORS,
   type ServerOptions,
-  sliceTexts,
 } from './server.js';
 
 const EXAMPLE = 'mysql://user:password@host:3306/database';
@@ -319,6 +318,23 @@ class MysqlSession {
   #describe(error: unknown): unknown {
     return this.#options.signal.aborted ? SERVER_ERRORS.interrupted() : mysqlError(error, this.place);
   }
+}
+
+/** A server refuses statements that are too long. */
+function* sliceTexts(texts: Iterable<string>, maxBytes: number): Generator<string[]> {
+  let slice: string[] = [];
+  let bytes = 0;
+  for (const text of texts) {
+    const size = Buffer.byteLength(text) + 1;
+    if (slice.length > 0 && bytes + size > maxBytes) {
+      yield slice;
+      slice = [];
+      bytes = 0;
+    }
+    slice.push(text);
+    bytes += size;
+  }
+  if (slice.length > 0) yield slice;
 }
 
 function quote(name: string): string {

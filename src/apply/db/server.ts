@@ -143,20 +143,3 @@ export const REFUSED_HINT =
 
 export const CONSTRAINT_HINT =
   'A constraint of the table refuses the ids, and the table is as it was. Drop the constraint for the time of the switch.';
-
-/** Refuses more than one row per INSERT than the statement may hold; yields slices whose text stays below `maxBytes`. */
-export function* sliceTexts(texts: Iterable<string>, maxBytes: number): Generator<string[]> {
-  let slice: string[] = [];
-  let bytes = 0;
-  for (const text of texts) {
-    const size = Buffer.byteLength(text) + 1;
-    if (slice.length > 0 && bytes + size > maxBytes) {
-      yield slice;
-      slice = [];
-      bytes = 0;
-    }
-    slice.push(text);
-    bytes += size;
-  }
-  if (slice.length > 0) yield slice;
-}
