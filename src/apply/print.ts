@@ -1,6 +1,7 @@
 import type { OnProgress } from '../domain.js';
 import { SvcError } from '../errors.js';
 import { at, must } from '../text/at.js';
+import { escapeUnseen } from '../text/escape.js';
 import { inBatches } from '../text/rows.js';
 import type { CrosswalkColumn } from './crosswalk.js';
 import type { Database, Value } from './db/database.js';
@@ -32,7 +33,7 @@ import {
   tableSql,
   unrestoredRows,
 } from './statements.js';
-import { chooseParking, NOT_SWITCHED } from './switch-columns.js';
+import { chooseParking, findSwitchObstacles, NOT_SWITCHED } from './switch-columns.js';
 import type { ApplyTable } from './tables.js';
 import { type OutcomeCount, Tally } from './verdict.js';
 import { judgeValues } from './write-columns.js';
@@ -57,8 +58,22 @@ interface PrintedColumn {
 const ROWS_PER_INSERT = 500;
 
 /** Stops a script at the first error, and leaves the transaction to be rolled back. */
-const HEADS = { sqlite: '.bail on', postgres: '\\set ON_ERROR_STOP on', mysql: '' } as const;
+const HEADS = {
+  sqlite: '.bail on',
+  postgres: '\\set ON_ERROR_STOP on',
+  mysql:
+    '-- MySQL commits each change of a table at once. If write.sql or undo.sql stops part-way, run svc-migrate apply undo.',
+} as const;
 const BEGIN = { sqlite: 'begin immediate', postgres: 'begin', mysql: 'start transaction' } as const;
+/** PostgreSQL does not alter a table while deferred checks of it are pending. */
+const SETTLE = { sqlite: [], postgres: ['set constraints all immediate'], mysql: [] } as const;
+
+/** Statements on one column. Tables are changed before and after the rows, which are changed in one transaction. */
+interface Step {
+  readonly before: readonly string[];
+  readonly rows: readonly string[];
+  readonly after: readonly string[];
+}
 
 /** Judges the values of tables that are not written yet, and prints what apply would run. Changes nothing. */
 export async function printScripts(
@@ -84,17 +99,21 @@ export async function printScripts(
       counts.push({ target, column: column.column.name, counts: tally.list() });
     }
   }
-  const print = (statementsOf: (column: PrintedColumn) => readonly string[]) =>
-    renderScript(must(columns[0]).db, columns.flatMap(statementsOf));
+  const { db } = must(columns[0]);
+  const print = (stepOf: (column: PrintedColumn) => Step, last: readonly string[] = []) => {
+    const steps = columns.map(stepOf);
+    return renderScript(db, {
+      before: steps.flatMap(({ before }) => before),
+      rows: steps.flatMap(({ rows }) => rows),
+      after: [...steps.flatMap(({ after }) => after), ...last],
+    });
+  };
   return {
     files: {
-      'write.sql': print((column) => writeStatements(column, remap.sha256)),
-      'check.sql': print(({ db, column }) => [
-        `-- ${column.column.name} before the switch: 'mapped', 'null', and reasons, but no 'wrong' or 'missing'\n${countRows(db, column, 'written')}`,
-        `-- ${column.column.name} after the switch: no 'wrong', 'missing' or 'changed'\n${countRows(db, column, 'switched')}`,
-      ]),
-      'switch.sql': print((column) => switchStatements(column, isEmptying)),
-      'undo.sql': `${print(undoStatements)}${await dropStates(tables)}`,
+      'write.sql': print((column) => writeStep(column, remap.sha256)),
+      'check.sql': renderStatements(db, columns.flatMap(checkStatements)),
+      'switch.sql': `${tables.map(warnOfSwitch).join('')}${print((column) => switchStep(column, isEmptying))}`,
+      'undo.sql': print(undoStep, await dropStates(tables)),
     },
     counts,
     values: columns.reduce((sum, { rows }) => sum + rows.length, 0),
@@ -109,39 +128,69 @@ function parkingOf(column: CrosswalkColumn, rows: readonly (readonly Value[])[])
   );
 }
 
-async function dropStates(tables: readonly ApplyTable[]): Promise<string> {
+async function dropStates(tables: readonly ApplyTable[]): Promise<string[]> {
   const drops = new Set<string>();
   for (const { db, facts } of tables) {
     const states = await readStates(db);
     if (states.every(({ schema }) => schema !== facts.schema))
-      drops.add(`drop table ${stateDefinition(db, facts).table};\n`);
+      drops.add(`drop table ${stateDefinition(db, facts).table}`);
   }
-  return [...drops].join('');
+  return [...drops];
 }
 
-function renderScript(db: Database, statements: readonly string[]): string {
-  const head = HEADS[db.kind];
-  return `${head === '' ? '' : `${head}\n`}${statements.map((statement) => `${statement};\n`).join('')}`;
+/** One transaction, so that a script that is cut or fails leaves nothing; where tables cannot be changed in it, their rows. */
+function renderScript(db: Database, { before, rows, after }: Step): string {
+  const begin = BEGIN[db.kind];
+  const settle = after.length === 0 ? [] : SETTLE[db.kind];
+  return renderStatements(
+    db,
+    db.supportsTransactionalDdl
+      ? [begin, ...before, ...rows, ...settle, ...after, 'commit']
+      : [...before, begin, ...rows, 'commit', ...after],
+  );
+}
+
+function renderStatements(db: Database, statements: readonly string[]): string {
+  return `${HEADS[db.kind]}\n${statements.map((statement) => `${statement};\n`).join('')}`;
+}
+
+/** The rows of each state, in the state that the table is in. */
+function checkStatements({ db, column }: PrintedColumn): string[] {
+  const { table, where } = locateState(db, column);
+  const name = db.literal(`${column.table.table}.${column.column.name}`);
+  const count = (label: string, phase: 'written' | 'switched', state: string) =>
+    `select ${name} as id_column, '${label}' as step, s.* from (${countRows(db, column, phase)}) as s
+  where exists (select 1 from ${table} where ${where} and state = '${state}')`;
+  return [
+    `-- ${escapeUnseen(column.column.name)}: there should be no 'wrong', 'missing' or 'changed'
+${count('after write', 'written', 'switching')}
+union all ${count('after switch', 'switched', 'switched')}`,
+  ];
+}
+
+function warnOfSwitch(table: ApplyTable): string {
+  const obstacles = table.columns.flatMap((column) => findSwitchObstacles(table, column));
+  return obstacles.map(({ text }) => `-- ${escapeUnseen(text)}\n`).join('');
 }
 
 /** Both columns are added at once: a script cannot ask whether one is there. The state says so: `switching`. */
-function writeStatements({ db, column, rows }: PrintedColumn, remap: string): string[] {
+function writeStep({ db, column, rows }: PrintedColumn, remap: string): Step {
   const state = stateDefinition(db, column.table);
   const row = buildStateRow(column, 'switching', remap);
   const inserts = [...inBatches(rows, ROWS_PER_INSERT)].map((some) =>
     insertSql(db, crosswalkSql(db, column), crosswalkColumns(column), some),
   );
-  return [
-    ...db.createTable(state),
-    ...db.createTable(crosswalkDefinition(db, column)),
-    insertSql(db, state.table, STATE_COLUMNS, [row]),
-    addColumn(db, column, column.v4),
-    addColumn(db, column, column.v3),
-    BEGIN[db.kind],
-    ...inserts,
-    ...fillColumn(db, column),
-    'commit',
-  ];
+  return {
+    before: [
+      ...db.createTable(state),
+      insertSql(db, state.table, STATE_COLUMNS, [row]),
+      ...db.createTable(crosswalkDefinition(db, column)),
+      addColumn(db, column, column.v4),
+      addColumn(db, column, column.v3),
+    ],
+    rows: [...inserts, ...fillColumn(db, column)],
+    after: [],
+  };
 }
 
 function insertSql(
@@ -167,9 +216,8 @@ function refuseTriggered(db: Database, column: CrosswalkColumn, rows: string): s
   return column.table.triggers.length === 0 ? [] : [refuseIf(db, column, `exists (${rows})`)];
 }
 
-function switchStatements({ db, column, parking }: PrintedColumn, isEmptying: boolean): string[] {
-  return [
-    BEGIN[db.kind],
+function switchStep({ db, column, parking }: PrintedColumn, isEmptying: boolean): Step {
+  const rows = [
     ...db.lockTable(tableSql(db, column.table)),
     refuseIf(db, column, "state <> 'switching'"),
     refuseIf(db, column, `exists (${guardRows(db, column, isEmptying)})`),
@@ -177,21 +225,22 @@ function switchStatements({ db, column, parking }: PrintedColumn, isEmptying: bo
     ...(isEmptying ? [emptyUnmapped(db, column)] : []),
     ...switchColumn(db, column, parking),
     ...refuseTriggered(db, column, switchedRows(db, column, NOT_SWITCHED)),
-    'commit',
   ];
+  return { before: [], rows, after: [] };
 }
 
-function undoStatements({ db, column, parking }: PrintedColumn): string[] {
-  return [
-    BEGIN[db.kind],
+function undoStep({ db, column, parking }: PrintedColumn): Step {
+  const rows = [
     refuseIf(db, column, `state = 'switched' and exists (${switchedRows(db, column, ['wrong'])})`),
     ...switchBack(db, column, parking),
     ...refuseTriggered(db, column, unrestoredRows(db, column)),
     setStateSql(db, column, 'undoing'),
-    'commit',
+  ];
+  const after = [
     dropColumn(db, column, column.v4),
     dropColumn(db, column, column.v3),
     `drop table ${crosswalkSql(db, column)}`,
     deleteStateSql(db, column),
   ];
+  return { before: [], rows, after };
 }

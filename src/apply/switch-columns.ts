@@ -51,7 +51,7 @@ export async function readRowStates(db: Database, column: CrosswalkColumn, phase
   return new Map(rows.map(([state, count]) => [String(state), Number(count)]));
 }
 
-export function findSwitchObstacles({ facts }: ApplyTable, column: CrosswalkColumn): Obstacle[] {
+export function findSwitchObstacles({ db, facts }: ApplyTable, column: CrosswalkColumn): Obstacle[] {
   const name = column.column.name;
   const stops = (code: string, text: string): Obstacle => ({ stops: 'switch', code, text });
   const isText = column.column.holds === 'text' || column.column.holds === 'json';
@@ -61,7 +61,7 @@ export function findSwitchObstacles({ facts }: ApplyTable, column: CrosswalkColu
       ? [
           stops(
             'unique_text',
-            `${facts.table}.${name} holds text under a unique key, where ids cannot swap places: drop the key for the time of the switch.`,
+            `${facts.table}.${name} holds text under a unique key, where ids cannot swap places: drop the key for the time of the switch${db.kind === 'sqlite' ? ' (a UNIQUE or PRIMARY KEY of CREATE TABLE cannot be dropped: rebuild the table without it)' : ''}.`,
           ),
         ]
       : []),

@@ -162,6 +162,13 @@ describe('apply', () => {
     expect(await next(1, 'write', '--yes')).toMatch(/^give the ids that no limit accepts/);
   });
 
+  it('says how to drop a unique key of SQLite, which stops the switch of texts', async () => {
+    const { run, file } = await openShop();
+    execute(file('shop.db'), "create table p(code text unique); insert into p values ('1'), ('2')");
+    const { stdout } = await run('apply', 'plan', 'shop.db', '--table', 'p', '--ids', 'code=payments/items');
+    expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(/unique key.*rebuild the table/);
+  });
+
   it('warns of a target that is the key of its own table', async () => {
     const { run, file } = await openShop();
     execute(file('shop.db'), 'create table p(id integer primary key); insert into p values (1), (2)');
