@@ -2,7 +2,12 @@ import type { Config } from '../config/config.js';
 import type { Generation } from '../domain.js';
 import { DECIDABLE_REASONS } from '../reasons.js';
 import { type CompanyPair, listCompanyPairs, type RemapFilter, type Scope } from '../store/remap.js';
-import { type AmbiguousCompany, readAmbiguousCompanies } from '../store/report-rows.js';
+import {
+  readSpareV4Companies,
+  readUnpairedCompanies,
+  type SpareV4Company,
+  type UnpairedCompany,
+} from '../store/report-rows.js';
 import type { Db } from '../store/sqlite.js';
 import {
   readFindingStories,
@@ -13,6 +18,7 @@ import {
 } from '../store/story-rows.js';
 import { must } from '../text/at.js';
 import { escapeJson } from '../text/escape.js';
+import { countOf } from '../text/numbers.js';
 import { cutText } from '../text/wrap.js';
 import { idsInEvidence, readMembers } from './stored-members.js';
 
@@ -151,18 +157,24 @@ function describeStored(
   ];
 }
 
-const COMPANIES_HEAD = `# Each V3 company below could not be paired beyond doubt. To pair one, remove the # before its line and replace the ? by its
-# V4 company, or by nothing if it is not in V4; each V4 company once.
+const COMPANIES_HEAD = `# Each V3 company below has no pair in V4 that is beyond doubt. To pair one, remove the # before its line and replace the ?
+# by its V4 company, or by nothing if it is not in V4; each V4 company once.
 # Then set "companies": {"match": {"file": "…"}} to this file in the configuration and run: svc-migrate remap
 `;
 
-/** A draft of the companies file, commented out in the same way. */
+const MAX_SPARE = 20;
+
+/**
+ * A draft of the companies file, commented out in the same way: ambiguous companies, and those without a pair if V4 has
+ * companies without one.
+ */
 export function draftCompanies(db: Db, scope: Scope, header: string): Omit<Draft, 'v4'> {
+  const spare = describeSpare(readSpareV4Companies(db));
+  const rows = readUnpairedCompanies(db, scope).filter((row) => row.isAmbiguous === 1 || spare.length > 0);
   const parts = [`${header}\n`, COMPANIES_HEAD];
-  const rows = readAmbiguousCompanies(db, scope);
   for (const company of rows) {
-    const { region, v3CompanyId, v3Keys } = company;
-    const candidates = describeCandidates(company);
+    const { region, v3CompanyId, v3Keys, isAmbiguous } = company;
+    const candidates = isAmbiguous === 1 ? describeCandidates(company) : spare;
     parts.push(
       `#\n# V3 company ${v3CompanyId} in ${region} | ${v3Keys} keys\n`,
       ...(candidates.length === 0 ? ['#   no V4 candidate is known\n'] : candidates),
@@ -172,8 +184,16 @@ export function draftCompanies(db: Db, scope: Scope, header: string): Omit<Draft
   return { text: parts.join(''), v3: rows.length };
 }
 
+function describeSpare(companies: readonly SpareV4Company[]): string[] {
+  const lines = companies.slice(0, MAX_SPARE).map(({ v4CompanyId, records }) => {
+    return `#   V4 company ${v4CompanyId} | ${records === 0 ? 'no records' : countOf(records, 'record')}\n`;
+  });
+  const more = companies.length - lines.length;
+  return more > 0 ? [...lines, `#   and ${countOf(more, 'more V4 company', 'more V4 companies')}\n`] : lines;
+}
+
 /** The candidates for an ambiguous company, likeliest first. */
-function describeCandidates({ note }: AmbiguousCompany): string[] {
+function describeCandidates({ note }: UnpairedCompany): string[] {
   const parsed: unknown = JSON.parse(note);
   if (!Array.isArray(parsed)) return [];
   return parsed.map((candidate: unknown) => {

@@ -13,6 +13,7 @@ import {
   readIdleDecisions,
   readLists,
   readMonths,
+  readSpareV4Companies,
   readWindows,
   readWorstCompanies,
 } from '../store/report-rows.js';
@@ -47,7 +48,7 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
   const judgement = judgeDatabase(db, config, given, nowMs);
   const { outcome, blockers, gate, outcomes, exported, lists, times, ageMs } = judgement;
   const totals = { ...addUpExported(exported), ...addUp(outcomes) };
-  const windows = readWindows(db, scope);
+  const facts = { windows: readWindows(db, scope), spareV4Companies: readSpareV4Companies(db).length };
   const worst = readWorstCompanies(db, scope);
   const streams = readLists(db, scope);
   const fullSync = readFullSync(db, scope);
@@ -57,7 +58,7 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
     generatedAt: new Date(nowMs).toISOString(),
     outcome,
     exitCode: EXIT_BY_OUTCOME[outcome],
-    next: nextStep(blockers, listObstacles(gate.limits), windows),
+    next: nextStep(blockers, listObstacles(gate.limits), facts),
     scope: {
       models: models.length === 0 ? null : [...models],
       companies: companies.length === 0 ? null : companies.map(String),
@@ -69,7 +70,7 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
     models: countModels(config, scope, judgement),
     companies: worst.rows.map(({ outcomes: tallies, ...company }) => ({ ...company, ...addUp(tallies) })),
     reasons: countReasons(outcomes),
-    windows,
+    ...facts,
     lists: [...lists],
     completeness: streams.rows,
     fullSync: fullSync.rows,

@@ -186,10 +186,11 @@ function contradictionWarning(windows: Report['windows']): string | null {
 }
 
 /** The next step is in every head, so its item does not repeat it. */
-function obstacleSection({ blockers, gate, windows, next }: Report): Section {
+function obstacleSection(report: Report): Section {
+  const { blockers, gate, next } = report;
   const items = [
     ...blockers.map(({ text: title, next: action }): Item => ({ title, action })),
-    ...obstacleItems(gate.limits, windows),
+    ...obstacleItems(gate.limits, report),
   ];
   return {
     id: 'obstacles',
@@ -199,10 +200,10 @@ function obstacleSection({ blockers, gate, windows, next }: Report): Section {
 }
 
 /** What failed limits refuse, largest first, and what changes that. */
-export function obstacleItems(limits: readonly JudgedLimit[], windows: Report['windows']): Item[] {
+export function obstacleItems(limits: readonly JudgedLimit[], report: Report): Item[] {
   return listObstacles(limits).map((obstacle) => {
     const { key, limit } = obstacle;
-    const action = actionFor(key, windows, limit.model);
+    const action = actionFor(key, report, limit.model);
     return { title: titleOfKey(key), text: describeObstacle(obstacle), action };
   });
 }

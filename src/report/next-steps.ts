@@ -41,6 +41,10 @@ const COUNTERS: Readonly<Record<string, Omit<ReasonText, 'meaning'>>> = {
 const SET_BACKFILL =
   'Ask the operator since when V4 holds data, set "backfill": {"since": "…"}, and run `svc-migrate remap`.';
 
+/** What changes the verdict for companies without a pair where V4 has companies without one. */
+const PAIR_COMPANIES =
+  'If a V4 company without a pair is one of these companies, fill in `svc-migrate findings --write-companies companies.csv` and set "companies": {"match": {"file": "companies.csv"}}; else ask the operator to connect them to V4, or accept them with "company_not_in_v4" in "limits".';
+
 const ACCEPT = 'Accept these ids with a higher limit in "limits", or look why they are deleted.';
 const PASSED = 'Plan the switch of your stored ids: `svc-migrate apply plan`.';
 
@@ -61,17 +65,30 @@ export function titleWithKey(key: string): string {
   return title === '' ? key : `${title} (${key})`;
 }
 
+/** What the next step depends on, besides the reason. */
+interface StepFacts {
+  readonly windows: readonly WindowRow[];
+  /** V4 companies without a pair. */
+  readonly spareV4Companies: number;
+}
+
 /**
  * What changes the verdict about findings of a `status/reason` or a counter that a limit refuses.
  *
  * @param model whose limit refuses them; null: a limit of all models
  */
-export function actionFor(fullKey: string, windows: readonly WindowRow[], model: string | null): string {
+export function actionFor(
+  fullKey: string,
+  { windows, spareV4Companies }: StepFacts,
+  model: string | null,
+): string {
   const key = outcomeKey(...splitKey(fullKey));
   const inScope = windows.filter((window) => model === null || window.model === model);
   const isForBackfill = inScope.some(({ unexplained }) => unexplained > 0);
   if (key === 'unmatched/unexplained' && isForBackfill) return SET_BACKFILL;
-  const action = key.startsWith('deleted') ? ACCEPT : describeKey(key).action;
+  const isPairable = key === 'unmatched/company_not_in_v4' && spareV4Companies > 0;
+  const usual = isPairable ? PAIR_COMPANIES : describeKey(key).action;
+  const action = key.startsWith('deleted') ? ACCEPT : usual;
   return model === null ? action : action.replace('"limits"', `"limits": {"models": {"${model}": …}}`);
 }
 
@@ -79,10 +96,10 @@ export function actionFor(fullKey: string, windows: readonly WindowRow[], model:
 export function nextStep(
   [blocker]: readonly Blocker[],
   [obstacle]: readonly { readonly key: string; readonly limit: Pick<JudgedLimit, 'model'> }[],
-  windows: readonly WindowRow[],
+  facts: StepFacts,
 ): string {
   if (blocker !== undefined) return blocker.next;
-  return obstacle === undefined ? PASSED : actionFor(obstacle.key, windows, obstacle.limit.model);
+  return obstacle === undefined ? PASSED : actionFor(obstacle.key, facts, obstacle.limit.model);
 }
 
 /** `3 V3 records, 12 V3 line items, 1 V4 record`. */

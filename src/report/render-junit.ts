@@ -55,10 +55,10 @@ function blockerCases({ blockers, next }: Report): Case[] {
   }));
 }
 
-function limitCase(limit: JudgedLimit, { windows }: Report): Case {
+function limitCase(limit: JudgedLimit, report: Report): Case {
   const head = { suite: limit.model ?? ALL_MODELS, name: `limit ${limit.name}` };
   if (limit.pass) return head;
-  const items = obstacleItems([limit], windows);
+  const items = obstacleItems([limit], report);
   const lines = items.flatMap(({ title, text = '', action = '' }) => [`${title}: ${text}`, action]);
   return { ...head, result: problem('failure', 'limit', describeLimit(limit), lines) };
 }

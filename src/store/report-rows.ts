@@ -199,21 +199,41 @@ const COMPANY_OUTCOMES = `
   where g.row in (select value from json_each(@rows))
   group by g.row, g.model, isChild, g.status, g.reason`;
 
-export interface AmbiguousCompany {
+/** A V3 company without a pair. */
+export interface UnpairedCompany {
   readonly region: string;
   readonly v3CompanyId: string;
   readonly v3Keys: number;
+  readonly isAmbiguous: number;
   /** JSON: the candidates with their counts. */
   readonly note: string;
 }
 
-export function readAmbiguousCompanies(db: Db, scope: Scope): AmbiguousCompany[] {
+/** What a companies file may settle: nobody said that they are not in V4. */
+export function readUnpairedCompanies(db: Db, scope: Scope): UnpairedCompany[] {
   const sql = `
-    select region, cast(v3_company_id as text) as v3CompanyId, v3_keys as v3Keys, note
+    select region, cast(v3_company_id as text) as v3CompanyId, v3_keys as v3Keys, matched_by = 'ambiguous' as isAmbiguous, note
     from company
-    where matched_by = 'ambiguous' and v3_company_id is not null and ${V3_COMPANY_SCOPE}
-    order by v3_keys desc, region, company.v3_company_id`;
+    where matched_by in ('ambiguous', 'none') and v3_company_id is not null and ${V3_COMPANY_SCOPE}
+    order by isAmbiguous desc, v3_keys desc, region, company.v3_company_id`;
   return readAll(db, sql, scope);
+}
+
+export interface SpareV4Company {
+  readonly v4CompanyId: string;
+  readonly records: number;
+}
+
+/** The V4 companies that are neither paired nor a candidate of an ambiguous company; those without records first. */
+export function readSpareV4Companies(db: Db): SpareV4Company[] {
+  const sql = `
+    select cast(v4_company_id as text) as v4CompanyId, (
+      select ifnull(sum(records), 0) from exported_count
+      where generation = 'v4' and company_id = v4_company_id) as records
+    from company
+    where v3_company_id is null and matched_by = 'none'
+    order by records, company.v4_company_id`;
+  return readAll(db, sql, {});
 }
 
 export const monthRow = z.strictObject({

@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
-import { expect, it } from 'vitest';
-import { draftDecisions } from '../../src/inspect/draft-answers.js';
+import { describe, expect, it } from 'vitest';
+import { draftCompanies, draftDecisions } from '../../src/inspect/draft-answers.js';
 import { explainRecord, renderExplanation } from '../../src/inspect/explain.js';
 import type { Db } from '../../src/store/sqlite.js';
-import { configOf, INVOICES, openExported, remapOf, things } from '../match/exported.js';
+import { configOf, type Exported, INVOICES, openExported, remapOf, things } from '../match/exported.js';
 
 const CONFIG = configOf({ companies: { match: 'same_id', include: [], exclude: [] } });
 
@@ -102,4 +102,42 @@ it('a draft shows the fields of line items, and their keys alone where pages are
     '#   V4 111 | platform_id "x"',
     '#   V4 112 | platform_id "x"',
   ]);
+});
+
+describe('a draft of pairs of companies', () => {
+  const config = configOf();
+  const V3 = things('1 a company=1 facts=A; 2 b company=3 facts=B');
+  const V4 = things('101 a company=501 facts=A');
+  const linesOf = (exported: Exported) => {
+    const { db, close } = openExported(config, exported);
+    try {
+      remapOf(db, config);
+      const { text, v3 } = draftCompanies(db, {}, 'header');
+      return [v3, ...text.split('\n').filter((line) => /^#(?: {3}|default|.*V3 company \d)/.test(line))];
+    } finally {
+      close();
+    }
+  };
+
+  it('lists a company without a pair, with the V4 companies without one', () => {
+    const more = things('103 c company=502 facts=C');
+    expect(linesOf({ v3: V3, v4: [...V4, ...more], v4Companies: [503] })).toEqual([
+      1,
+      '# V3 company 3 in default | 1 keys',
+      '#   V4 company 503 | no records',
+      '#   V4 company 502 | 1 record',
+      '#default,3,?',
+    ]);
+  });
+
+  it('lists no company where every V4 company is paired', () => {
+    expect(linesOf({ v3: V3, v4: V4 })).toEqual([0]);
+  });
+
+  it('names the first V4 companies, and how many more there are', () => {
+    const v4Companies = Array.from({ length: 30 }, (_, index) => 600 + index);
+    const lines = linesOf({ v3: V3, v4: V4, v4Companies });
+    expect(lines).toHaveLength(24);
+    expect(lines).toContain('#   and 10 more V4 companies');
+  });
 });

@@ -9,11 +9,13 @@ const KEYS = [
   'maxAge',
 ];
 
+const FACTS = { windows: [], spareV4Companies: 0 };
+
 describe('Next', () => {
   it.each(KEYS.filter((key) => !key.endsWith('decided_none')))(
     'says for %s what changes the verdict, never to look again',
     (key) => {
-      const action = actionFor(key, [], null);
+      const action = actionFor(key, FACTS, null);
       expect(titleOfKey(key)).not.toBe(key);
       expect(action).not.toMatch(/`svc-migrate (?:check|status|report|explain|findings)(?! --write)/);
       expect(action).toMatch(
@@ -21,6 +23,13 @@ describe('Next', () => {
       );
     },
   );
+
+  it('names the draft of pairs for companies not in V4 where V4 has companies without a pair', () => {
+    const stepFor = (spareV4Companies: number) =>
+      actionFor('unmatched/company_not_in_v4', { ...FACTS, spareV4Companies }, null);
+    expect(stepFor(0)).not.toContain('--write-companies');
+    expect(stepFor(1)).toContain('`svc-migrate findings --write-companies companies.csv`');
+  });
 
   it.each(['duplicate_platform_id_v3', 'duplicate_platform_id_v4'])(
     'speaks in %s of line items, too',
@@ -42,11 +51,11 @@ describe('Next', () => {
       { key: 'rejected', limit: { model: null } },
       { key: 'short', limit: { model: null } },
     ];
-    expect(nextStep([blocker], obstacles, [])).toBe('Run `svc-migrate remap`.');
-    expect(nextStep([], obstacles, [])).toBe(actionFor('rejected', [], null));
-    expect(nextStep([], [{ key: 'rejected', limit: { model: 'crm/stages' } }], [])).toContain(
+    expect(nextStep([blocker], obstacles, FACTS)).toBe('Run `svc-migrate remap`.');
+    expect(nextStep([], obstacles, FACTS)).toBe(actionFor('rejected', FACTS, null));
+    expect(nextStep([], [{ key: 'rejected', limit: { model: 'crm/stages' } }], FACTS)).toContain(
       '"limits": {"models": {"crm/stages": …}}',
     );
-    expect(nextStep([], [], [])).toContain('svc-migrate apply plan');
+    expect(nextStep([], [], FACTS)).toContain('svc-migrate apply plan');
   });
 });
