@@ -311,10 +311,10 @@ async function orStopped<T>(
     const expected = expectedError(error);
     if (expected === null || expected.code === 'interrupted' || (at === 0 && !isBegun(expected))) throw error;
     const done = at === 0 ? 'none' : names.slice(0, at).join(', ');
-    const left = names.slice(at).join(', ');
+    const notDone = names.slice(at).join(', ');
     throw new SvcError(
       'apply_stopped',
-      `Stopped part-way. Done: ${done}. Not done: ${left}. ${expected.message}`,
+      `Stopped part-way. Done: ${done}. Not done: ${notDone}. ${expected.message}`,
       {
         hint: `${expected.hint ?? ''} Run the same command again, or \`svc-migrate apply undo\`.`.trim(),
         facts: expected.facts,
