@@ -32,9 +32,9 @@ export function renderTable(
   return [
     ...render(titles),
     ...rows.flatMap((cells) => {
-      const rest = cells
-        .slice(widths.length)
-        .map((cell, index) => `${titles[widths.length + index]}: ${cell}`);
+      const rest = cells.flatMap((cell, index) =>
+        index < widths.length || cell === '' ? [] : [`${titles[index]}: ${cell}`],
+      );
       const under = rest.length === 0 ? [] : wrapCell(rest.join('; '), room - GAP.length);
       return [...render(cells), ...under.map((line) => indent + GAP + line)];
     }),

@@ -174,6 +174,8 @@ describe('laying out text', () => {
       '  accounting/bill_credit_notes  1',
     ]);
     expect(renderTable(columns, [], 80)).toHaveLength(1);
+    const empty = renderTable(columns, [[...row.slice(0, -1), '']], 50);
+    expect(empty.join('\n')).not.toContain(`${columns.at(-1)?.title}:`);
   });
 });
 
