@@ -10,14 +10,13 @@ import { sumOf } from '../text/rows.js';
 import type { DefineCommand, Io, Result } from './command.js';
 import { durationMs, narrowingOf, repeatable, repeatableId } from './options.js';
 
-const WAIT_TIMEOUT_MS = 7_200_000;
-
-export const WAIT = new Option(
-  '--wait [duration]',
-  'read V4 once its counts stay the same for this long; waits up to 2h',
-)
-  .preset('5m')
-  .argParser(durationMs);
+export const WAIT = new Option('--wait', 'wait until the backfill of V4 has settled before reading V4');
+export const SETTLE = new Option('--settle <duration>', 'with --wait: how long all counts must stay the same')
+  .argParser(durationMs)
+  .default(300_000, '5m');
+export const WAIT_TIMEOUT = new Option('--wait-timeout <duration>', 'with --wait: longest time to wait')
+  .argParser(durationMs)
+  .default(7_200_000, '2h');
 
 export const exportCommand: DefineCommand = (run) =>
   new Command('export')
@@ -30,11 +29,13 @@ export const exportCommand: DefineCommand = (run) =>
     .option('--company <id>', 'only this company (repeatable)', repeatableId)
     .option('--restart', 'read everything again from the start')
     .addOption(WAIT)
+    .addOption(SETTLE)
+    .addOption(WAIT_TIMEOUT)
     .addHelpText('after', '\nExample:\n  svc-migrate export v4 --wait')
     .action((generation, options, command) =>
       run(command, [], async (io) => {
         const config = await io.config();
-        if (generation === 'v3' && options.wait !== undefined) {
+        if (generation === 'v3' && options.wait === true) {
           throw new SvcError('usage', '--wait is for V4, which `export v3` does not read.');
         }
         const generations = generation === undefined ? GENERATIONS : [generation];
@@ -56,7 +57,9 @@ export function requestOf(
     readonly model?: readonly string[] | undefined;
     readonly company?: readonly bigint[] | undefined;
     readonly restart?: true | undefined;
-    readonly wait?: number | undefined;
+    readonly wait?: true | undefined;
+    readonly settle: number;
+    readonly waitTimeout: number;
   },
   config: Config,
   generations: readonly Generation[],
@@ -65,7 +68,7 @@ export function requestOf(
     ...narrowingOf(options, config),
     generations,
     restart: options.restart === true,
-    wait: options.wait === undefined ? null : { settleMs: options.wait, timeoutMs: WAIT_TIMEOUT_MS },
+    wait: options.wait === true ? { settleMs: options.settle, timeoutMs: options.waitTimeout } : null,
   };
 }
 

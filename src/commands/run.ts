@@ -3,7 +3,7 @@ import { EXIT_BY_CODE } from '../errors.js';
 import type { GenerationExport } from '../export/run-export.js';
 import { judgeRemap } from './check.js';
 import type { DefineCommand, Io } from './command.js';
-import { exportGenerations, requestOf, WAIT } from './export.js';
+import { exportGenerations, requestOf, SETTLE, WAIT, WAIT_TIMEOUT } from './export.js';
 import { readAnswers, rebuildRemap } from './remap.js';
 import { defineReporting, REPORT_OUTPUTS } from './report.js';
 
@@ -15,6 +15,8 @@ export const runCommand: DefineCommand = (run) =>
     )
     .option('--restart', 'read everything again from the start')
     .addOption(WAIT)
+    .addOption(SETTLE)
+    .addOption(WAIT_TIMEOUT)
     .addHelpText('after', '\nExample:\n  svc-migrate run --html report.html')
     .action((options, command) =>
       run(command, REPORT_OUTPUTS, async (io) => {

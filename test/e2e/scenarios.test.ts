@@ -41,7 +41,7 @@ describe('a backfill that goes on', () => {
   it('is waited for, and is then as the truth has it', async () => {
     const sandbox = await openSandbox({ seed: 4, scale: 200, backfillSeconds: 1 });
     const { run, differences } = open(sandbox);
-    const ended = await run('run', '--wait', '2s');
+    const ended = await run('run', '--wait', '--settle', '2s', '--wait-timeout', '1m');
     expect([ended.code, ended.stderr, differences()]).toEqual([0, expect.anything(), []]);
     const { stdout } = await run('report', '--json', '-');
     expect(JSON.parse(stdout).fullSync.length).toBeGreaterThan(5);
