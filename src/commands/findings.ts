@@ -169,13 +169,13 @@ async function nextFor(
   counts: readonly RowTally[],
 ): Promise<string> {
   const { actionFor } = await import('../report/next-steps.js');
-  const { readSpareV4Companies, readWindows } = await import('../store/report-rows.js');
+  const { countSpareV4Companies, readWindows } = await import('../store/report-rows.js');
   const refused = counts.filter((row) => !isAccepted(limits, row));
   const sum = (tallies: readonly RowTally[]) => sumOf(tallies, (row) => row.rows);
   const [most] = [...groupBy(refused, keyOf)].sort(([, a], [, b]) => sum(b) - sum(a));
   if (most === undefined) return 'Nothing to decide: limits and decisions accept all of them.';
   const [key, tallies] = most;
-  const facts = { windows: readWindows(db, filter), spareV4Companies: readSpareV4Companies(db).length };
+  const facts = { windows: readWindows(db, filter), spareV4Companies: countSpareV4Companies(db) };
   return actionFor(key, facts, limitOf(limits, at(tallies, 0)).model);
 }
 

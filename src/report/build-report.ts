@@ -6,6 +6,7 @@ import { outcomeKey, rankOfKey, type Status } from '../reasons.js';
 import { nameOfStream, readStaleness } from '../store/readiness.js';
 import { type RemapRun, readRemapRun, type Scope, toFinding } from '../store/remap.js';
 import {
+  countSpareV4Companies,
   type ListGroup,
   type RowTally,
   readFirstFindings,
@@ -13,7 +14,6 @@ import {
   readIdleDecisions,
   readLists,
   readMonths,
-  readSpareV4Companies,
   readWindows,
   readWorstCompanies,
 } from '../store/report-rows.js';
@@ -48,7 +48,7 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
   const judgement = judgeDatabase(db, config, given, nowMs);
   const { outcome, blockers, gate, outcomes, exported, lists, times, ageMs } = judgement;
   const totals = { ...addUpExported(exported), ...addUp(outcomes) };
-  const facts = { windows: readWindows(db, scope), spareV4Companies: readSpareV4Companies(db).length };
+  const facts = { windows: readWindows(db, scope), spareV4Companies: countSpareV4Companies(db) };
   const worst = readWorstCompanies(db, scope);
   const streams = readLists(db, scope);
   const fullSync = readFullSync(db, scope);

@@ -224,14 +224,26 @@ export interface SpareV4Company {
   readonly records: number;
 }
 
-/** The V4 companies that are neither paired nor a candidate of an ambiguous company; those without records first. */
+/** The V4 companies that are neither paired nor a candidate of an ambiguous company. */
+const SPARE_V4 = `v3_company_id is null and matched_by = 'none'`;
+
+export function countSpareV4Companies(db: Db): number {
+  const sql = `select count(*) as companies from company where ${SPARE_V4}`;
+  return must(readAll<{ companies: number }>(db, sql, {})[0], 'count').companies;
+}
+
+export interface SpareV4Company {
+  readonly v4CompanyId: string;
+  readonly records: number;
+}
+
+/** Those without records first. */
 export function readSpareV4Companies(db: Db): SpareV4Company[] {
   const sql = `
-    select cast(v4_company_id as text) as v4CompanyId, (
-      select ifnull(sum(records), 0) from exported_count
-      where generation = 'v4' and company_id = v4_company_id) as records
-    from company
-    where v3_company_id is null and matched_by = 'none'
+    select cast(v4_company_id as text) as v4CompanyId, ifnull(sum(e.records), 0) as records
+    from company left join exported_count as e on e.generation = 'v4' and e.company_id = v4_company_id
+    where ${SPARE_V4}
+    group by v4_company_id
     order by records, company.v4_company_id`;
   return readAll(db, sql, {});
 }
