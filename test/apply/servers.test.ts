@@ -240,13 +240,17 @@ describe.each(PRODUCTS)('%s', (product) => {
       const url = await found.createDatabase();
       await shop.run(`${PLAIN}; ${ROWS}`);
       const count = async () =>
-        (await shop.run('select count(*) from information_schema.processlist where db = database()'))[0];
-      const idle = Number((await count())?.[0]);
+        (
+          await shop.run(
+            'select count(*) from information_schema.processlist where db = database() and id <> connection_id()',
+          )
+        ).flat();
       const db = await openServer(found, `${url}?connection_limit=1`);
       const rows: unknown[] = [];
       for await (const batch of db.read('select item from o where item is not null order by id')) {
         rows.push(...batch.flat());
-        expect(Number((await count())?.[0])).toBe(idle + 1);
+        // Connections of the test before may still be there.
+        await expect.poll(count).toEqual(['1']);
       }
       await db.close();
       expect(rows).toEqual([20n, 30n, 40n, 50n, 20n]);
