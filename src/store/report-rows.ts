@@ -219,11 +219,6 @@ export function readUnpairedCompanies(db: Db, scope: Scope): UnpairedCompany[] {
   return readAll(db, sql, scope);
 }
 
-export interface SpareV4Company {
-  readonly v4CompanyId: string;
-  readonly records: number;
-}
-
 /** The V4 companies that are neither paired nor a candidate of an ambiguous company. */
 const SPARE_V4 = `v3_company_id is null and matched_by = 'none'`;
 
