@@ -63,7 +63,7 @@ const DESCRIPTORS = {
     title: 'Model not in V4',
     meaning: 'V4 has no such model for this company.',
     action:
-      'Correct the V4 name of this model in "models" (`svc-migrate doctor` tries near names), or accept it with "model_not_in_v4" in "limits".',
+      'Correct the V4 name of this model in "models" (`svc-migrate doctor` tries similar names), or accept it with "model_not_in_v4" in "limits".',
   },
   connection_inert: {
     statuses: ['unmatched'],
@@ -90,7 +90,7 @@ const DESCRIPTORS = {
     statuses: ['v4_only'],
     title: 'Created after V3 was last read',
     meaning: 'It was created on the platform after V3 was last read.',
-    action: 'Run `svc-migrate run`: it reads what came to V3 since.',
+    action: 'Run `svc-migrate run`: it reads what was added to V3 since.',
   },
   unexplained: {
     statuses: ['unmatched', 'v4_only'],
