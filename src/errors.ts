@@ -116,7 +116,7 @@ const FILE_ERRORS: Readonly<Record<string, string>> = {
   EDQUOT: 'the quota of the disk is used up',
   EFBIG: 'it would be too large',
   ENAMETOOLONG: 'its name is too long',
-  ELOOP: 'its links lead in a circle',
+  ELOOP: 'its symbolic links form a loop',
   ENOEXEC: 'it is not a program',
 };
 

@@ -25,7 +25,8 @@ export function decodeText(bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   // Several times as fast.
   if (isAscii(buffer)) return buffer.toString('latin1');
-  if (!isUtf8(buffer)) throw new SvcError('bad_response', 'The answer is not a page: the body is not UTF-8.');
+  if (!isUtf8(buffer))
+    throw new SvcError('bad_response', 'The response is not a page: the body is not UTF-8.');
   return buffer.toString('utf8');
 }
 
@@ -70,7 +71,7 @@ export function assertParsable(body: Uint8Array, maxBodyBytes: number): void {
     } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) costLeft -= CONTAINER_COST;
   }
   if (costLeft >= 0) return;
-  throw new SvcError('body_too_large', 'The answer holds more objects and members than memory allows.', {
+  throw new SvcError('body_too_large', 'The response has more objects and members than memory allows.', {
     hint: 'Use a smaller pageSize, or allow more with http.maxBodyMiB.',
   });
 }

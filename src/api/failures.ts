@@ -73,10 +73,10 @@ export function buildBadAnswer(reason: SvcError, attempt: Attempt): SvcError {
 
 function describeFailure({ failure, detail }: Failure, { target: { host, url }, scrub }: Attempt): string {
   const request = `GET ${url.pathname}`;
-  if (failure === 'timeout') return `${host.label} did not finish its answer to ${request} in time.`;
+  if (failure === 'timeout') return `${host.label} did not finish its response to ${request} in time.`;
   if (failure === 'network' || failure === 'tls')
     return `The connection to ${host.label} at ${url.host} failed (${scrub(detail)}).`;
-  return `${host.label} answered ${request} with a bad body: ${scrub(detail)}.`;
+  return `${host.label} answered ${request} with an unreadable body: ${scrub(detail)}.`;
 }
 
 function describeAnswer(
@@ -97,7 +97,7 @@ function describeAnswer(
 const AGAIN = 'Run the same command again: it continues where it stopped.';
 const COMPANIES_HINT =
   'Name the company ids in `v4.companies`, or the field with the id in `v4.companyIdField`.';
-const BAD_ANSWER_HINT = `Nothing of this answer was stored. Check that baseUrl is the address of the API. ${AGAIN}`;
+const BAD_ANSWER_HINT = `Nothing of this response was stored. Check that baseUrl is the address of the API. ${AGAIN}`;
 
 const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   redirect: 'Set baseUrl to the address that it redirects to, if you trust that address with the key.',

@@ -105,7 +105,7 @@ function assertNoError({ error, errors }: Members): void {
     value === undefined || value === null || (Array.isArray(value) && value.length === 0);
   const said = [error, errors].find((value) => !isNone(value));
   if (said === undefined) return;
-  throw new SvcError('bad_response', 'The answer contains an error.', {
+  throw new SvcError('bad_response', 'The response contains an error.', {
     facts: { answer: JSON.stringify(said) },
   });
 }
@@ -118,7 +118,7 @@ function kindOf(value: unknown): string {
 }
 
 function badPage(what: string): SvcError {
-  return new SvcError('bad_response', `The answer is not a page: ${what}.`);
+  return new SvcError('bad_response', `The response is not a page: ${what}.`);
 }
 
 // Records ---------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ function assertId(object: Members, idField: string, svcId: bigint): RecordMember
 }
 
 function badRecord(what: string): SvcError {
-  return new SvcError('bad_response', `The answer is not the requested record: ${what}.`);
+  return new SvcError('bad_response', `The response is not the requested record: ${what}.`);
 }
 
 /** The record with this id in the text of a stored page; null if the page has none. */

@@ -112,7 +112,7 @@ function planWait(
 function describe(label: string, status: number | null, { code }: SvcError): string {
   if (status !== null && status !== 200) return `${label} answered ${status}`;
   if (code === 'timeout') return `${label} did not answer in time`;
-  return code === 'network' ? `${label} could not be reached` : `${label} sent a damaged answer`;
+  return code === 'network' ? `${label} could not be reached` : `${label} sent a damaged response`;
 }
 
 const BASE_BACKOFF_MS = 500;

@@ -172,7 +172,7 @@ export async function lockForWrite(db: Database, column: CrosswalkColumn): Promi
 
 function busyColumn({ table, column }: CrosswalkColumn, cause?: unknown): SvcError {
   return new SvcError('locked', `Another process is working on ${table.table}.${column.name}.`, {
-    hint: 'Wait until it has ended, then run the same command again.',
+    hint: 'Wait until it has finished, then run the same command again.',
     cause,
   });
 }

@@ -61,14 +61,14 @@ export function findSwitchObstacles({ db, facts }: ApplyTable, column: Crosswalk
       ? [
           stops(
             'unique_text',
-            `${facts.table}.${name} holds text under a unique key, where ids cannot swap places: drop the key for the time of the switch${db.kind === 'sqlite' ? ' (a UNIQUE or PRIMARY KEY of CREATE TABLE cannot be dropped: rebuild the table without it)' : ''}.`,
+            `${facts.table}.${name} holds text under a unique key, where ids cannot swap places: drop the key until the switch is done${db.kind === 'sqlite' ? ' (a UNIQUE or PRIMARY KEY of CREATE TABLE cannot be dropped: rebuild the table without it)' : ''}.`,
           ),
         ]
       : []),
     ...cascading.map(({ table }) =>
       stops(
         'cascade',
-        `A foreign key of ${table} copies every change of ${facts.table}.${name}: drop it for the time of the switch.`,
+        `A foreign key of ${table} copies every change of ${facts.table}.${name}: drop it until the switch is done.`,
       ),
     ),
   ];
@@ -182,7 +182,7 @@ function changedByTrigger({ facts }: ApplyTable, { column }: TableColumn, rows: 
   return new SvcError(
     'bad_input',
     `A trigger of ${facts.table} (${names}) keeps other ids in ${countOf(rows, 'row')} of ${column.name}.`,
-    { hint: 'The data are as they were. Disable the trigger, run the same command again, and enable it.' },
+    { hint: 'The data are unchanged. Disable the trigger, run the same command again, then enable it.' },
   );
 }
 
@@ -195,9 +195,13 @@ function assertSwitchable(
   const name = `${facts.table}.${column.column.name}`;
   const came = sumStates(states, ['missing', 'wrong']);
   if (came > 0) {
-    throw new SvcError('incomplete', `${countOf(came, 'row')} of ${name} came or changed since the write.`, {
-      hint: 'Run `svc-migrate apply write` again: it takes what came since.',
-    });
+    throw new SvcError(
+      'incomplete',
+      `${countOf(came, 'row')} of ${name} ${came === 1 ? 'was' : 'were'} added or changed since the write.`,
+      {
+        hint: 'Run `svc-migrate apply write` again: it picks up new and changed rows.',
+      },
+    );
   }
   const unmapped = [...states].filter(
     ([state]) => state !== 'null' && state !== 'mapped' && isUnmapped(state),
@@ -206,7 +210,7 @@ function assertSwitchable(
   const cells = unmapped.reduce((sum, [, rows]) => sum + rows, 0);
   if (cells > 0 && !column.column.isNullable)
     throw new SvcError('bad_input', describeNotNull(name, cells), {
-      hint: 'Give these ids a V4 id, or drop NOT NULL for the time that they have none.',
+      hint: 'Give these ids a V4 id, or drop NOT NULL until they have one.',
     });
 }
 

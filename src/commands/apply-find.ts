@@ -27,7 +27,7 @@ export async function find(
   const configured = config.apply.targets.map((target) => ('file' in target ? target.file : target.urlEnv));
   const names = words.length > 0 ? words : [...new Set(configured)];
   if (names.length === 0) {
-    throw new SvcError('usage', 'Nothing to look at was named.', {
+    throw new SvcError('usage', 'No place to search was named.', {
       hint: 'Name a file, or an environment variable with the address of a database.',
     });
   }

@@ -99,8 +99,8 @@ async function confirm(question: string, io: Io): Promise<boolean> {
 
 function assertTerminal({ stdin, stderr }: Io): void {
   if (stdin.isTTY === true && stderr.isTTY === true) return;
-  throw new SvcError('usage', 'This changes your data, and there is no terminal to ask on.', {
-    hint: 'Pass --yes, after a look at `svc-migrate apply plan`.',
+  throw new SvcError('usage', 'This changes your data: without --yes, it needs an interactive terminal.', {
+    hint: 'Look at `svc-migrate apply plan`, then pass --yes.',
   });
 }
 
@@ -145,10 +145,10 @@ function countIds(columns: readonly Counted[]) {
 
 function describeIds({ stored, mapped, accepted }: ReturnType<typeof countIds>): string {
   const open = stored - mapped;
-  if (stored === 0) return 'No id is left to map.';
+  if (stored === 0) return 'There is no V3 id to map.';
   const values = countOf(stored, 'stored value');
-  if (open === 0) return stored === 1 ? 'The one stored value has a V4 id.' : `All ${values} have a V4 id.`;
-  return `Of ${values}, ${groupDigits(mapped)} ${hasHave(mapped)} a V4 id; ${groupDigits(open)} ${hasHave(open)} none: the limits accept ${groupDigits(accepted)}.`;
+  if (open === 0) return stored === 1 ? 'The only stored value has a V4 id.' : `All ${values} have a V4 id.`;
+  return `Of ${values}, ${groupDigits(mapped)} ${hasHave(mapped)} a V4 id; ${groupDigits(open)} ${hasHave(open)} none (accepted by limits: ${groupDigits(accepted)}).`;
 }
 
 const NAME_REGION =
@@ -202,7 +202,7 @@ function planResult(
   };
   const exitCode = blocks.length > 0 ? (isWrongPath ? 2 : 6) : isAccepted ? 0 : 1;
   const nextStep = () => {
-    if (blocks.length > 0) return 'remove what stands in the way, and plan again';
+    if (blocks.length > 0) return 'resolve each STOP above, then plan again';
     if (columns.every(({ state }) => state === 'switched')) return commandOf('check', options);
     const command = commandOf('write', options, ...(isOpen ? ['--partial'] : []));
     return isAccepted ? command : nextOfUnmapped(columns, `leave new cells empty: ${command}`);
@@ -270,8 +270,8 @@ function checkResult(result: CheckResult, remap: RemapIds | null, options: StepO
   const verdict = isEmpty
     ? 'Nothing was written there.'
     : isWrong
-      ? 'NOT as the remap says.'
-      : 'Every cell is as the remap says.';
+      ? 'Some cells DIFFER from the remap.'
+      : 'Every cell agrees with the remap.';
   const next = isEmpty || isWrong ? nextOfWrong(columns, options) : nextOfRight(columns, options);
   return resultOf(
     facts,
@@ -283,7 +283,7 @@ function checkResult(result: CheckResult, remap: RemapIds | null, options: StepO
 
 function nextOfRight(columns: CheckResult['columns'], options: StepOptions): string {
   const beside = columns.filter(({ state }) => state !== 'switched');
-  if (beside.length === 0) return 'use the new ids; svc-migrate apply undo takes them back';
+  if (beside.length === 0) return 'use the new ids; svc-migrate apply undo reverses the switch';
   const isOpen = beside.some(({ unmapped }) => unmapped.length > 0);
   return commandOf('switch', options, ...(isOpen ? ['--empty'] : []));
 }
@@ -319,12 +319,12 @@ export async function switchIds(options: StepOptions, io: Io): Promise<Result> {
 export async function undo(options: StepOptions, io: Io): Promise<Result> {
   const config = await configFor(options.words, io);
   const selections = select(options, config, io);
-  if (options.yes !== true && !(await confirm('Take the switch back and drop what was added?', io)))
-    return nothingDone('Nothing was taken back.');
+  if (options.yes !== true && !(await confirm('Reverse the switch and drop what was added?', io)))
+    return nothingDone('Nothing was undone.');
   const result = await undoTargets(selections, contextOf('undo', io));
   const hasChanges = result.undone.some((column) => column.changedSinceCount > 0);
   const next = hasChanges
-    ? 'give the rows above their V3 ids before you write again: they would be taken for V3 ids'
+    ? 'restore the V3 ids of the rows above before you write again: their V4 ids would be taken for V3 ids'
     : commandOf('plan', options);
   return resultOf({ action: 'undo', ...result }, hasChanges ? 1 : 0, next, (style) =>
     renderUndone(result, style),

@@ -126,7 +126,7 @@ const CHECK_COLUMNS: readonly Column[] = [
   { title: 'wrong', numeric: true },
   { title: 'missing', numeric: true },
   { title: 'changed', numeric: true },
-  { title: 'came since', numeric: true },
+  { title: 'added since', numeric: true },
   { title: 'without V4 id', numeric: true },
 ];
 
@@ -189,7 +189,8 @@ export function renderSwitched({ switched, refused, skipped }: SwitchResult, sty
 }
 
 export function renderUndone({ undone, files }: UndoResult, style: Style): string {
-  const nothing = undone.length === 0 && files.length === 0 ? ['Nothing of svc-migrate is there.'] : [];
+  const nothing =
+    undone.length === 0 && files.length === 0 ? ['Nothing to undo: svc-migrate added nothing there.'] : [];
   return lines([...nothing, ...undone.flatMap(describeUndone), ...files.map(describeFile)], style);
 }
 
@@ -209,7 +210,7 @@ function describeUndone({
     ...(changedSinceCount === 0
       ? []
       : [
-          `  ${countOf(changedSinceCount, 'row')} changed or came since the switch and stay, with V4 ids: ${changedSince.join('; ')}${changedSinceCount > changedSince.length ? '; …' : ''}`,
+          `  ${countOf(changedSinceCount, 'row')} changed or added since the switch keep their V4 ids: ${changedSince.join('; ')}${changedSinceCount > changedSince.length ? '; …' : ''}`,
         ]),
     ...emptied.map(({ column: name, why }) => `  ${name} cannot be dropped and is empty now: ${why}`),
   ];

@@ -5,9 +5,9 @@ import { repeatable } from './options.js';
 
 export const applyCommand: DefineCommand = (run) =>
   new Command('apply')
-    .summary('rewrite stored ids: plan, write, check, switch, undo')
+    .summary('rewrite stored ids: find, plan, write, check, switch, undo, sql')
     .description(
-      'Writes V4 ids beside the V3 ids, checks them, and switches. Each step can be looked at and taken back: svc-migrate help apply.',
+      'Writes V4 ids beside the V3 ids, checks them, and switches the columns. Each step can be inspected and undone: svc-migrate help apply.',
     )
     .addCommand(findCommand(run))
     .addCommand(planCommand(run))
@@ -18,7 +18,7 @@ export const applyCommand: DefineCommand = (run) =>
     .addCommand(sqlCommand(run));
 
 const INCOMPLETE = ['--allow-incomplete', 'use a remap that was built before every list was read'] as const;
-const YES = ['--yes', 'do not ask'] as const;
+const YES = ['--yes', 'do not ask for confirmation'] as const;
 const JSON_FILE = ['--json <file>', 'write the result as JSON (- is stdout)'] as const;
 
 const findCommand = (run: Run) =>
@@ -87,7 +87,7 @@ const writeCommand = (run: Run) =>
     .option(...YES)
     .addHelpText(
       'after',
-      '\nSafe to run again: it takes rows that came since.\n\nExample:\n  svc-migrate apply write --yes',
+      '\nSafe to run again: it picks up new and changed rows.\n\nExample:\n  svc-migrate apply write --yes',
     )
     .action(act(run, 'write'));
 
@@ -108,11 +108,11 @@ const switchCommand = (run: Run) =>
     .action(act(run, 'switchIds'));
 
 const undoCommand = (run: Run) =>
-  targetCommand('undo', 'take a switch back, then drop everything that was added')
+  targetCommand('undo', 'reverse the switch, then drop everything that was added')
     .option(...YES)
     .addHelpText(
       'after',
-      '\nRows that were changed since the switch stay and are named.\n\nExample:\n  svc-migrate apply undo --yes',
+      '\nRows that were changed since the switch are left alone and named; the exit code is then 1.\n\nExample:\n  svc-migrate apply undo --yes',
     )
     .action(act(run, 'undo'));
 

@@ -52,7 +52,7 @@ export function readLastRemap<T>(
   });
 }
 
-/** Reads a remap that is current and as it was built. @throws SvcError `incomplete`, `corrupt_database` */
+/** Reads a remap that is current and unchanged since it was built. @throws SvcError `incomplete`, `corrupt_database` */
 export async function readVerifiedRemap<T>(
   config: Config,
   { allowIncomplete }: RemapOptions,

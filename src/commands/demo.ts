@@ -126,7 +126,12 @@ async function storeIds(folder: string, sandbox: Sandbox): Promise<void> {
 async function decide({ folder, sandbox, print, run, configure }: Demo): Promise<void> {
   const { DECISIONS_HEADER } = await import('../config/user-files.js');
   configure({});
-  await print('1. Read V3 and V4, join them, judge.', `   ${countIds(sandbox)}`, '', `$ cd ${folder}`);
+  await print(
+    '1. Read V3 and V4, join them, check the limits.',
+    `   ${countIds(sandbox)}`,
+    '',
+    `$ cd ${folder}`,
+  );
   await run('run', showVerdict);
 
   await print('', '2. Ask the operator for a full sync. It arrives: V4 loads the empty company.', '');
@@ -134,7 +139,7 @@ async function decide({ folder, sandbox, print, run, configure }: Demo): Promise
   await run('run', showVerdict);
 
   const limits = { outside_backfill_window: '100%' };
-  await print('', '3. Nobody needs the rest of what is older than V4. A limit in the configuration');
+  await print('', '3. Nobody needs the older records that are left. A limit in the configuration');
   await print(`   (${CONFIG}) accepts it:`, `${INDENT}"limits": ${JSON.stringify(limits)}`, '');
   configure({ limits });
   await run('check', showVerdict);
@@ -185,6 +190,6 @@ async function rewrite({ print, run }: Demo): Promise<void> {
   await print('', '6. At the cutover, switch: the column holds V4 ids, V3 ids move beside it.', '');
   await run('apply switch --yes');
   await run('apply check');
-  await print('', '7. And back: every value as it was.', '');
+  await print('', '7. Undo: every value is as it was.', '');
   await run('apply undo --yes');
 }

@@ -31,7 +31,7 @@ async function dump({ format, output = '-', ...options }: DumpOptions, io: Io): 
   const { assertTargets, isStdout, writeOutput } = await import('../runtime/write-output.js');
   const isOnTerminal = isStdout(output) && io.stdout.isTTY === true;
   if (isOnTerminal && format === 'parquet') {
-    throw new SvcError('usage', 'Parquet is not written to a terminal.', {
+    throw new SvcError('usage', 'Parquet is binary and cannot be written to a terminal.', {
       hint: 'Name a file with --output.',
     });
   }

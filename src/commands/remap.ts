@@ -7,7 +7,7 @@ import type { DefineCommand, Io } from './command.js';
 
 export const remapCommand: DefineCommand = (run) =>
   new Command('remap')
-    .summary('join both on (model, company, platform_id)')
+    .summary('join V3 and V4 on (model, company, platform_id)')
     .description(
       'Rebuilds the whole remap from what is in the database, in one transaction. Needs no network.',
     )

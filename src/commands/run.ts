@@ -9,7 +9,7 @@ import { defineReporting, REPORT_OUTPUTS } from './report.js';
 
 export const runCommand: DefineCommand = (run) =>
   defineReporting('run')
-    .summary('export of both at the same time, remap, check')
+    .summary('export V3 and V4, remap, check')
     .description(
       'The whole migration up to the report. After an incomplete export it continues, so that the report shows what is known, and exits with 4.',
     )

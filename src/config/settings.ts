@@ -187,7 +187,7 @@ const companies = z
       })
       .default('auto')
       .describe(
-        'How V3 companies are paired with V4 companies: auto, same_id, or auto with a file of answers.',
+        'How V3 companies are paired with V4 companies: auto, same_id, or auto with a file of pairs.',
       ),
     include: ids.describe('Only these V3 companies. Empty: all.'),
     exclude: ids.describe('V3 companies to leave out.'),
@@ -255,7 +255,7 @@ const fileSchema = z.strictObject({
     .describe('Models to migrate. Default: the eight V3 models of the specification, and invoices.')
     .transform((pairs) => pairs ?? DEFAULT_MODELS),
   companies: companies.prefault({}).describe('Which companies, and how they are paired.'),
-  decisions: nonEmpty.nullable().default(null).describe('CSV file of what a person settled.'),
+  decisions: nonEmpty.nullable().default(null).describe('CSV file of decisions.'),
   backfill: backfill.prefault({}).describe('The history that V4 loaded.'),
   http: http.prefault({}).describe('Timeouts and retries.'),
   payload: z

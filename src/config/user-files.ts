@@ -23,7 +23,7 @@ interface ParsedCsv<Row> {
   readonly problems: string[];
 }
 
-/** A file of answers. `parseRow` returns a row, or its problem as text. */
+/** A CSV file that people write. `parseRow` returns a row, or its problem as text. */
 interface AnswerFormat<Row> {
   readonly header: string;
   readonly parseRow: (cells: readonly string[], line: number) => Row | string;

@@ -215,7 +215,7 @@ function summarise(
   if (lists.length > 0 && lists.every(({ state }) => state === 'absent')) {
     const text = `${name} has none of the configured lists: it answered 404 to all of them.`;
     const hint =
-      'Check the addresses and the model names; `svc-migrate doctor` tries near names. Records of V3 that were read before are kept.';
+      'Check the addresses and the model names; `svc-migrate doctor` tries similar names. Records of V3 that were read before are kept.';
     return { generation, streams, error: new SvcError('config', text, { hint }) };
   }
   const ids = new Set(selected.map(({ id }) => id));

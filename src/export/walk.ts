@@ -221,7 +221,7 @@ function afterError(row: StreamRow, error: ErrorOutcome, overlap: SweepOverlap):
   if (isExpired) return afterExpiry(row, error);
   if (error.status !== 404) return fail(row, error.code, error.sentence);
   if (isAbsence(row, overlap)) return endAbsent(row, error, overlap);
-  const hint = `Ask the operator to keep this list until the cutover. If V3 has given it up, \`svc-migrate export v3 --restart --model ${row.model}\` counts it as absent; the records that were read are kept.`;
+  const hint = `Ask the operator to keep this list until the cutover. If V3 no longer has it, \`svc-migrate export v3 --restart --model ${row.model}\` counts it as absent; the records that were read are kept.`;
   return fail(row, error.code, error.sentence, overlap === null ? {} : { hint });
 }
 

@@ -30,8 +30,8 @@ export interface Draft {
 }
 
 const DECISIONS_HEAD = `# Each id below is open, and nothing is decided until you edit it. To decide one, remove the # before its line and replace
-# the ? by the id that it is on the other side, or by nothing if it is not there; say why in the column note. A pair needs one
-# line, that of its V3 id or that of its V4 id; the same pair on both is taken once.
+# the ? with its id on the other side, or with nothing if it has none there; say why in the column note. A pair needs one
+# line, that of its V3 id or that of its V4 id; a line that repeats another has no effect.
 # Then set "decisions" to this file in the configuration and run: svc-migrate remap
 `;
 
@@ -157,8 +157,8 @@ function describeStored(
   ];
 }
 
-const COMPANIES_HEAD = `# Each V3 company below has no pair in V4 that is beyond doubt. To pair one, remove the # before its line and replace the ?
-# by its V4 company, or by nothing if it is not in V4; each V4 company once.
+const COMPANIES_HEAD = `# Each V3 company below could not be paired for certain. To pair one, remove the # before its line and replace the ?
+# with its V4 company, or with nothing if it is not in V4; each V4 company once.
 # Then set "companies": {"match": {"file": "…"}} to this file in the configuration and run: svc-migrate remap
 `;
 

@@ -71,7 +71,7 @@ export function renderDiagnosis({ findings, corrections, ready }: Diagnosis, wid
     `  ${MARKS[level]} ${wrapText(escapeUnseen(text), width, INDENT).join('\n').trimStart()}\n`,
     ...(fix === null ? [] : [wrapLines([`${INDENT}→ ${escapeUnseen(fix)}`], width)]),
   ]);
-  const toDo = `${corrections.length === 0 ? 'mend each PROBLEM' : 'mend each PROBLEM, paste these lines'}, then svc-migrate doctor`;
+  const toDo = `${corrections.length === 0 ? 'fix each PROBLEM' : 'fix each PROBLEM, paste these lines'}, then svc-migrate doctor`;
   const verdict = [ready ? 'READY' : 'NOT READY', `Next: ${ready ? 'svc-migrate run' : toDo}`];
   return lines.join('') + renderPaste(corrections) + wrapLines(verdict, width);
 }

@@ -29,7 +29,7 @@ export function assertNamedExist(db: Db, named: readonly NamedCompanyPair[], { v
   }
 }
 
-/** Warns about lines of unknown V3 companies, and that part a company from one with which it has more agreeing keys. */
+/** Warns about lines of unknown V3 companies, and of pairs where another company has more agreeing keys. */
 export function warnAboutNamed(
   named: readonly NamedCompanyPair[],
   { v3, v4 }: Companies,

@@ -273,7 +273,7 @@ function whatReadingMissed({ v4 }: Config, { lists, exported, outcomes, times }:
     v3_vanished:
       times.toppedUp > 0 &&
       isOpen &&
-      'V3 was topped up, not read again in full: V3 ids that are unmatched, ambiguous or merged may have vanished from V3 since. `svc-migrate export v3 --restart` reads V3 again in full.',
+      'V3 was updated, not read again in full: V3 ids that are unmatched, ambiguous or merged may have vanished from V3 since. `svc-migrate export v3 --restart` reads V3 again in full.',
     v4_deleted_not_asked:
       !isAsked && 'V4 was read without its deleted records: what V4 deleted looks unmatched.',
     v4_deleted_not_shown:
@@ -288,7 +288,7 @@ function whatReadingMissed({ v4 }: Config, { lists, exported, outcomes, times }:
       `V3 answered 404 for ${nameFirst(absent)}: ids of it that were not read before are not checked.`,
     rejected_objects:
       exported.some(({ rejected }) => rejected > 0) &&
-      'Rejected objects have no readable id or company: no row of the remap stands for them.',
+      'Rejected objects have no readable id or company: they are in no row of the remap.',
   };
 }
 

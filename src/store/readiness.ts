@@ -195,7 +195,7 @@ export function assertListsExist(db: Db, generation: Generation): void {
   if (!isMisnamed(db, generation)) return;
   const name = generation.toUpperCase();
   throw new SvcError('config', `${name} answered 404 to every list.`, {
-    hint: `Correct the names in "models" or the address of ${name}; \`svc-migrate doctor\` tries near names.`,
+    hint: `Correct the names in "models" or the address of ${name}; \`svc-migrate doctor\` tries similar names.`,
   });
 }
 

@@ -71,7 +71,7 @@ describe('a path that selects nothing', () => {
       ['empty', 1],
       ['no_id_at_path', 1],
     ]);
-    expect((await run('apply', 'plan')).stdout).toContain('The one stored value has a V4 id.');
+    expect((await run('apply', 'plan')).stdout).toContain('The only stored value has a V4 id.');
     expect((await run('apply', 'write', '--yes')).code).toBe(0);
     expect(await json('apply', 'check')).toMatchObject({
       code: 0,

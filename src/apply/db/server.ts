@@ -129,7 +129,7 @@ export const SERVER_ERRORS = {
     }),
   busy: (sentence: string, cause: unknown) =>
     new SvcError('locked', sentence, {
-      hint: 'Another program or svc-migrate is working on the table: try again when it has ended.',
+      hint: 'Another program or svc-migrate is working on the table: try again when it has finished.',
       cause,
     }),
   interrupted: () =>
@@ -138,8 +138,7 @@ export const SERVER_ERRORS = {
     }),
 } as const;
 
-export const REFUSED_HINT =
-  'The data are as they were: take away what refuses it, then run the same command again.';
+export const REFUSED_HINT = 'The data are unchanged: remove the cause, then run the same command again.';
 
 export const CONSTRAINT_HINT =
-  'A constraint of the table refuses the ids, and the table is as it was. Drop the constraint for the time of the switch.';
+  'A constraint of the table refuses the ids; the table is unchanged. Drop the constraint until the switch is done.';

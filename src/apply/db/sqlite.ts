@@ -227,8 +227,8 @@ function sqliteError(error: unknown, file: string): unknown {
     });
   }
   const hint = error.code.startsWith('SQLITE_CONSTRAINT')
-    ? 'A constraint of the table refuses the ids, and the table is as it was. Drop the constraint for the time of the switch.'
-    : 'The data are as they were.';
+    ? 'A constraint of the table refuses the ids; the table is unchanged. Drop the constraint until the switch is done.'
+    : 'The data are unchanged.';
   return new SvcError('bad_input', `${file}: ${error.message}.`, { ...options, hint });
 }
 
@@ -351,7 +351,7 @@ function tryUpdates(db: Db, table: string, info: readonly ColumnInfo[], openWrit
       {
         stops: 'write',
         code: 'cannot_update',
-        text: `SQLite refuses every UPDATE of ${table}: ${atAll}. Drop what it names for the time of the migration.`,
+        text: `SQLite refuses every UPDATE of ${table}: ${atAll}. Drop what it names until the migration is done.`,
       },
     ];
   return refused.map(({ name, problem }) => ({
