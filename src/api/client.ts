@@ -8,7 +8,7 @@ import { must } from '../text/at.js';
 import { assertParsable, decodeText, packBody } from './body.js';
 import { parseCompanyPage } from './company-list.js';
 import { scrubber } from './failures.js';
-import { buildHosts, type Host, type Sleep, sleepForReal, steadyClock } from './hosts.js';
+import { buildHosts, type Host, realSleep, type Sleep, steadyClock } from './hosts.js';
 import { type AnswerBody, createDispatcher } from './http.js';
 import { pageFormat, parsePage, parseRecord, type RecordMembers } from './pages.js';
 import {
@@ -113,7 +113,7 @@ function buildRequestOptions(options: ApiOptions, dispatcher: Dispatcher): Reque
     transport: { dispatcher, timeoutMs, maxBodyBytes, signal: options.signal },
     attempts,
     clock: options.clock ?? steadyClock,
-    sleep: options.sleep ?? sleepForReal,
+    sleep: options.sleep ?? realSleep,
     random: options.random ?? Math.random,
     onProgress: options.onProgress,
     scrub: scrubber([...options.keys.v3.values(), options.keys.v4, ...(options.secrets ?? [])]),

@@ -134,7 +134,7 @@ function factsOf({ outcome, target, number, scrub }: Attempt) {
 }
 
 const MAX_QUOTE_CHARS = 200;
-/** A longer body is no error message. */
+/** A longer body is not an error message. */
 const MAX_EXCERPT_BYTES = 16_384;
 
 function requestIdOf(answer: Answer, scrub: Scrub): string | undefined {

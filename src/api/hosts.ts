@@ -154,7 +154,7 @@ export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 /** A longer timer would fire at once; whoever waits checks the time again. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-export const sleepForReal: Sleep = async (ms, signal) => {
+export const realSleep: Sleep = async (ms, signal) => {
   try {
     await delay(Math.min(ms, MAX_TIMER_MS), undefined, { signal });
   } catch (error) {

@@ -213,7 +213,7 @@ class RecordReader {
       if (!Array.isArray(list)) continue;
       for (let index = 0; index < list.length; index++) {
         const item: unknown = list[index];
-        // Objects without an id are no children: not all line items have ids.
+        // Objects without an id are not children: not all line items have ids.
         if (!isMembers(item) || item[id] === undefined) continue;
         const svcId = exactInteger(item[id]);
         const deleted = readDeletion(item[deletedAt]);

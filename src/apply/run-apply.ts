@@ -258,7 +258,7 @@ interface Claim {
   readonly column: TableColumn;
 }
 
-/** Takes back what a write did that changed no cell. */
+/** Undoes a write that has not changed any cell yet. */
 async function discard(claims: readonly Claim[], tables: readonly ApplyTable[]): Promise<void> {
   for (const table of new Set(claims.map((claim) => claim.table))) {
     const isClaimed = (name: string) =>

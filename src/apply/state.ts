@@ -139,11 +139,11 @@ export async function changeState(
 }
 
 /**
- * Runs work on a column that leaves its state as it was where it fails.
+ * Runs work on a column. If the work fails, it must leave the state of the column unchanged.
  *
- * @throws SvcError `locked` instead of its error if another process changed the state meanwhile
+ * @throws SvcError `locked` instead of the error of the work if another process changed the state
  */
-export async function orMoved<T>(
+export async function detectStateChange<T>(
   db: Database,
   column: CrosswalkColumn & { readonly state: StoredState | null },
   work: () => Promise<T>,

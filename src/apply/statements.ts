@@ -10,7 +10,7 @@ import type { ColumnFacts, Database, TableDefinition, TableFacts } from './db/da
  * undo    COLUMN = COLUMN_v3 where COLUMN is still COLUMN_v4; then everything that was added is dropped
  */
 
-/** Reasons of values that are no ids of the service: their cells are never touched. */
+/** Reasons of values that are not ids of the service: their cells are never touched. */
 const NO_IDS = "('empty', 'not_ours', 'no_id_at_path')";
 
 /** A table in the schema of the user's table, quoted. */

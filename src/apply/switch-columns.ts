@@ -3,7 +3,7 @@ import { must } from '../text/at.js';
 import { countOf } from '../text/numbers.js';
 import type { CrosswalkColumn } from './crosswalk.js';
 import { type Database, executeAll, type Obstacle } from './db/database.js';
-import { changeState, deleteState, orMoved } from './state.js';
+import { changeState, deleteState, detectStateChange } from './state.js';
 import {
   addColumn,
   countRows,
@@ -261,15 +261,15 @@ export interface UndoneColumn {
 const MOST_NAMED = 10;
 
 /**
- * Takes a switch back, then drops everything that was added. Ends with nothing of ours at the target.
+ * Reverses the switch, then drops everything that was added: nothing of ours stays at the target.
  *
- * @param undone takes the columns, so that an error leaves those that are done
+ * @param undone receives each column once it is done, so that the caller has them after an error
  */
 export async function undoTable(table: ApplyTable, undone: UndoneColumn[] = []): Promise<UndoneColumn[]> {
   const { db } = table;
   const recorded = table.columns.filter(({ state }) => state !== null);
   const now = await refreshIfThere(table);
-  for (const column of recorded) await orMoved(db, column, () => assertUndoable(now, column));
+  for (const column of recorded) await detectStateChange(db, column, () => assertUndoable(now, column));
   for (const column of recorded) undone.push(await undoColumn(table, column));
   return undone;
 }
@@ -283,7 +283,7 @@ async function undoColumn(table: ApplyTable, column: TableColumn): Promise<Undon
   const { db } = table;
   const now = await refreshIfThere(table);
   const tableGone = isTableGone(now.facts);
-  const back = await orMoved(db, column, async () => {
+  const back = await detectStateChange(db, column, async () => {
     if (isSwitched(column) && !tableGone && !hasColumn(now, column.v4)) {
       await db.transaction('write', async () => {
         await changeState(db, column, ['switched'], 'switched');

@@ -10,7 +10,7 @@ export interface RowScope {
 export const NO_ID_AT_PATH = 'no_id_at_path';
 
 /**
- * What becomes of a value: the new value, or why there is none. `empty`, `not_ours` and `no_id_at_path` are no ids of the
+ * What becomes of a value: the new value, or why there is none. `empty`, `not_ours` and `no_id_at_path` are not ids of the
  * service; their cells stay as they are. Other reasons are `status/reason` of the remap or `unknown/…`.
  */
 export interface Verdict {

@@ -24,7 +24,7 @@ export function* readFindingLines(
   try {
     db.exec('begin');
     if ((readRemapRun(db)?.sha256 ?? null) !== sha256) {
-      throw new SvcError('incomplete', 'Another remap was built meanwhile.', {
+      throw new SvcError('incomplete', 'Another remap was built in the meantime.', {
         hint: 'Run the command again.',
       });
     }

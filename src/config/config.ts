@@ -94,7 +94,7 @@ export function digestInputFiles(config: InputFiles): Readonly<Record<string, st
 
 function digestOf(file: string): string {
   try {
-    // Reading a pipe would wait and take what it holds.
+    // Reading a pipe would block and consume it.
     return statSync(file).isFile() ? createHash('sha256').update(readFileSync(file)).digest('hex') : '';
   } catch {
     return '';

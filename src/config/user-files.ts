@@ -168,7 +168,7 @@ function parseAnswers<Row>(
   return { rows, problems };
 }
 
-/** What spreadsheets make of a CSV file that cannot be read as one; null if it can. */
+/** The problem of a file that a spreadsheet saved in another format than CSV in UTF-8; null if there is none. */
 function formatProblem(text: string): string | null {
   const first = text
     .replace(/^\uFEFF/, '')

@@ -28,7 +28,7 @@ export const TOPICS: readonly Topic[] = [
   },
   { name: 'reasons', summary: 'every status and reason, and what changes the verdict', page: reasons },
   { name: 'report', summary: 'formats and sections of the report, and what is judged', page: report },
-  { name: 'decisions', summary: 'decisions.csv: settle by hand what the data cannot decide', page: decisions },
+  { name: 'decisions', summary: 'decisions.csv: decide by hand what the data cannot', page: decisions },
   { name: 'database', summary: 'public tables of the SQLite file, with queries', page: database },
   { name: 'exit-codes', summary: 'what each exit code means', page: exitCodes },
   { name: 'apply', summary: 'rewrite stored ids: what each step does to a table', page: apply },

@@ -43,7 +43,7 @@ export async function readStream(
     // Lets the request leave before the transaction blocks.
     if (early !== null) await setImmediate();
     const step = saver.saveAnswer(row, answer);
-    // A list that starts anew does not go on with that page.
+    // A list that restarts cannot use the page that was requested early.
     if (step.row.cursor !== next) early = null;
     if (!(result instanceof SvcError)) {
       const { totalCount } = result;

@@ -69,7 +69,7 @@ export async function runExport(options: ExportOptions): Promise<GenerationExpor
       return ended;
     } catch (error) {
       onProgress({ kind: 'end', how: 'failed' });
-      if (!concernsOne(error)) throw error;
+      if (!leavesOtherReadable(error)) throw error;
       return { generation, streams: listStreams(options.db, generation), error };
     }
   });
@@ -99,8 +99,8 @@ async function runTogether<Item, Result>(
   return settled.flatMap((ended) => (ended.status === 'fulfilled' ? [ended.value] : []));
 }
 
-/** Whether the error of one generation leaves the other one to be read. */
-function concernsOne(error: unknown): error is SvcError {
+/** Whether the other generation can still be read after this error. */
+function leavesOtherReadable(error: unknown): error is SvcError {
   if (!(error instanceof SvcError)) return false;
   const { code, exitCode } = error;
   const isIncomplete = exitCode === EXIT_BY_CODE.incomplete || exitCode === EXIT_BY_CODE.not_settled;
@@ -222,7 +222,7 @@ function summarise(
   const open = streams.filter((row) => ids.has(row.id) && isUnfinished(row));
   if (open.length === 0) return { generation, streams, error: null };
   const errors = readings.flatMap(({ error }) => error ?? []);
-  // Another run may mend errors of other codes.
+  // Another run may succeed after errors with other codes.
   const first = errors.find(({ code }) => code !== 'http_status') ?? errors[0];
   const why = first === undefined ? '' : ` First: ${first.message}`;
   const text = `${open.length} of ${countOf(ids.size, `${name} list`)} could not be read to the end.${why}`;

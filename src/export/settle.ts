@@ -94,7 +94,7 @@ async function fetchCompanyIds({ api }: SettleOptions): Promise<bigint[]> {
   return [...ids];
 }
 
-/** The count of a list, asked for like the export asks, but with one record. */
+/** The count of a list, from the request that the export makes, with a page size of one. */
 async function fetchCount(
   { api }: SettleOptions,
   stream: StreamKey,

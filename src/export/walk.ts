@@ -54,14 +54,14 @@ export interface Step {
 const MAX_IDLE_PAGES = 100;
 /** Consecutive sweeps: on a busy service, every sweep finds changes. */
 export const MAX_SWEEPS = 10;
-/** Walks after the first where total_count is higher than what came, or fell. */
+/** Walks after the first, if total_count fell or is higher than the objects received. */
 const MAX_SECOND_WALKS = 1;
 
 export function nextStep(row: StreamRow, outcome: PageOutcome | ErrorOutcome, overlap: SweepOverlap): Step {
   return outcome.kind === 'page' ? afterPage(row, outcome, overlap) : afterError(row, outcome, overlap);
 }
 
-/** An unfinished reading goes on; a finished one is updated by sweeps, or walked anew where there are none. */
+/** Continues an unfinished reading. Updates a finished one by sweeps, or by a new walk where sweeps are not possible. */
 export function beginReading(row: StreamRow, restart: boolean, overlap: SweepOverlap, nowMs: number): Step {
   const isUntouched = row.startedAt === null;
   if (isUntouched) return { row: { ...row, startedAt: isoOf(nowMs) }, discard: [] };
@@ -184,12 +184,12 @@ function endWalk(row: StreamRow, nowMs: number, overlap: SweepOverlap): Step {
   return overlap === null ? finish(row, nowMs) : startSweep({ ...row, rounds: 0 }, overlap);
 }
 
-/** Whether total_count is higher than what came. It never decides where a list ends. */
+/** Whether total_count is higher than the objects received. It never decides where a list ends. */
 function isShort({ totalCountLast, uniqueRecords, rejected, excluded }: StreamRow): boolean {
   return totalCountLast !== null && totalCountLast > uniqueRecords + rejected + excluded;
 }
 
-/** Whether records left the list while it was read: behind cursors that count, others were then skipped. */
+/** Whether records left the list while it was read: if cursors are offsets, other records were then skipped. */
 function hasShrunk({ totalCountFirst, totalCountLast }: StreamRow): boolean {
   return totalCountFirst !== null && totalCountLast !== null && totalCountLast < totalCountFirst;
 }

@@ -52,7 +52,7 @@ function judgeAnswers({ baseUrl, keySource, region }: Endpoint, lists: readonly 
   }
   return region === ''
     ? problem('v4_empty', 5, text, 'Wait for the first sync: svc-migrate export v4 --wait.')
-    : warning('v3_empty', text, 'Check that address and key are those of your organization.');
+    : warning('v3_empty', text, 'Check that the address and the key belong to your organization.');
 }
 
 /** What was asked and what came; nothing if V4 lists no company, so that there is no list to ask for. */
@@ -71,7 +71,7 @@ function describeSample(lists: readonly SampledList[]): string {
 function* judgeLists(facts: RemoteFacts, region: string): Generator<Finding> {
   const lists = listsOf(facts, region);
   const absent = lists.filter(({ answer }) => isNotFound(answer)).map(({ pair }) => pair.v3);
-  // Names that V4 lacks are reported with near names.
+  // Names that V4 lacks are reported with similar names.
   if (region !== '' && absent.length > 0) {
     const text = `${labelOf(region)} does not have ${absent.join(', ')} (404).`;
     const fix = 'Remove from "models" what you do not use; it counts as absent, not as empty.';

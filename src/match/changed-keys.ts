@@ -26,7 +26,7 @@ const CREATE_OPEN = `
     id integer primary key, place integer not null, generation integer not null, svc_id integer not null, key text,
     record_id integer not null, path integer not null, folded text, unique_id text) strict;`;
 
-/** Only places with both sides can have a near key. */
+/** Only places with both sides can have a similar key. */
 const DROP_LONE = `
   delete from temp.open where place in (
     select place from temp.open group by place having min(generation) = max(generation))`;

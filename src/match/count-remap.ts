@@ -59,7 +59,7 @@ const ADD_GROUPS = `
     cross join (select 0 as id, '' as name union all select id, name from child_path) as p
       on p.id = g.id % ${GROUP_OF.scope} / ${GROUP_OF.path}`;
 
-/** Pairs that carry evidence of their own name there that they are provisional. */
+/** Pairs with their own evidence also record in it that they are provisional. */
 const MARK_PROVISIONAL = `
   update remap_row set evidence = json_set(evidence, '$.provisional', json('true'))
   where evidence is not null and group_id in (select id from remap_group where provisional)`;

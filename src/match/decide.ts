@@ -46,7 +46,7 @@ type Verdict = 'taken' | 'not_needed' | StaleReason;
 
 /**
  * Judges the decisions about records or children by evidence alone, saves the verdicts, and applies the decisions that
- * are taken. Other decisions do not matter, and rows that no taken decision names stay as they are.
+ * are taken. A decision is judged without regard to the others, and changes only the rows that it names.
  */
 export function decide(db: Db, of: Named['of'], all: readonly Decision[], nowMs: number): void {
   const decisions = all.filter(({ path }) => (path === '') === (of === 'records'));
@@ -150,7 +150,7 @@ function judgeDecision({ of, decision, readInFull, v3Rows, v4Rows, v3, v4 }: Nam
   if (v3?.deleted === 1n) return 'v3_deleted';
   if (v4?.deleted === 1n) return 'v4_deleted';
   if (isUnique) return 'v3_paired';
-  // several V3 ids may become one V4 id, but a V4 id with a V3 record is not without one
+  // several V3 ids may become one V4 id, but a V4 id that has a V3 record cannot be decided to have none
   if (v3SvcId === null && row.v3 !== null) return 'v4_paired';
   // "no counterpart" cannot be concluded from a list that was not read in full
   if ((v3SvcId === null || v4SvcId === null) && !readInFull) return 'not_read_in_full';

@@ -3,7 +3,7 @@ import { must } from '../text/at.js';
 import { explainChangedKeys } from './changed-keys.js';
 import { judgeGroup, type KeyMember, listGroupIds, outcomeOf, renderGroupEvidence } from './judge-group.js';
 
-/** Children of records with more children are judged one by one: statements compare each of them with each. */
+/** Records with more children are judged in code: a statement compares every child with every other. */
 const MAX_CHILDREN_OF_STATEMENTS = 50;
 
 const CREATE_TWINS = `

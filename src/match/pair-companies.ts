@@ -137,7 +137,7 @@ function listHidden({ v3, v4 }: Uncounted): Agreement[] {
 
 /**
  * Pairs companies that are each other's best by agreeing keys and agree on at least half of the comparable ones, without
- * a runner-up that has half as many. A company with a pair is no runner-up, so each pair can make others clear.
+ * a runner-up that has half as many. A company with a pair is not a runner-up, so each pair can make others clear.
  */
 function addClearPairs(
   evidence: readonly CompanyEvidence[],

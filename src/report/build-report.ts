@@ -254,14 +254,14 @@ function describeRemap(
 /** What a passed gate does not prove, given how the database was exported: sentences by code. */
 function listCannotSee(config: Config, scope: Scope, judgement: JudgedRemap): Report['cannotSee'] {
   const limitations = {
-    ...whatReadingMissed(config, judgement),
-    ...whatWasNotAsked(config, scope),
-    ...WHAT_NO_RUN_SEES,
+    ...describeReadingGaps(config, judgement),
+    ...describeScopeGaps(config, scope),
+    ...GENERAL_GAPS,
   };
   return Object.entries(limitations).flatMap(([code, text]) => (text === false ? [] : [{ code, text }]));
 }
 
-function whatReadingMissed({ v4 }: Config, { lists, exported, outcomes, times }: JudgedRemap) {
+function describeReadingGaps({ v4 }: Config, { lists, exported, outcomes, times }: JudgedRemap) {
   const isAsked = v4.includeDeleted !== false;
   const isDeletedShown =
     !exported.some((row) => row.v3Deleted > 0) || exported.some((row) => row.v4Deleted > 0);
@@ -296,7 +296,7 @@ function nameFirst(lists: readonly ListGroup[]): string {
   return listFirst(lists.map(nameOfStream), 3, '; ');
 }
 
-function whatWasNotAsked(config: Config, { models = [], companies = [] }: Scope) {
+function describeScopeGaps(config: Config, { models = [], companies = [] }: Scope) {
   const { match } = config.companies;
   const isNarrowed = models.length + companies.length + listNarrowing(config).length > 0;
   return {
@@ -307,7 +307,7 @@ function whatWasNotAsked(config: Config, { models = [], companies = [] }: Scope)
   };
 }
 
-const WHAT_NO_RUN_SEES = {
+const GENERAL_GAPS = {
   nested_objects:
     'Objects inside records are mapped only where "children" of the model names their field and they have an id.',
   ghosts:

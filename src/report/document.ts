@@ -105,7 +105,7 @@ function verdictSentence({ outcome, totals, gate }: Report): string {
   }
 }
 
-/** What the verdict is of, if not of everything. */
+/** What the verdict is restricted to; empty if it covers everything. */
 export function scopeSentence({ scope: { models, companies, settings } }: Report): string[] {
   const parts = [
     ...(models === null ? [] : [`only models ${listFirst(models)}`]),

@@ -5,7 +5,7 @@ import { countOf } from '../text/numbers.js';
 import { compare } from '../text/rows.js';
 import type { IdCounts, JudgedLimit } from './gate.js';
 
-/** Limits that are no reasons. */
+/** Limits that are not reasons. */
 const COUNTERS: Readonly<Record<string, Omit<ReasonText, 'meaning'>>> = {
   rejected: {
     title: 'Objects without a usable id',

@@ -361,7 +361,7 @@ function mysqlSql(
 > {
   const exact = ({ holds, type }: Column, term: string) => {
     if (holds !== 'integer') return `convert(${term} using utf8mb4) collate ${noPad}`;
-    // Beyond 2^63 unsigned ids become negative ones, which no id is.
+    // Unsigned integers of 2^63 and more become negative numbers, which services do not use as ids.
     return type.startsWith('decimal') || type.includes('unsigned') ? `cast(${term} as signed)` : term;
   };
   const types = {

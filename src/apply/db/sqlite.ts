@@ -20,7 +20,7 @@ import {
 const BUSY_MS = 100;
 const BATCH_ROWS = 1000;
 const ROWS_PER_INSERT = 100;
-/** Crosswalks are searched in no order: with SQLite's 2 MiB, 300,000 rows take a quarter more time; 64 MiB are no faster. */
+/** Crosswalks are searched in random order: with SQLite's 2 MiB, 300,000 rows take a quarter more time; 64 MiB are no faster. */
 const CACHE_KIB = 8 * 1024;
 
 /**
@@ -67,7 +67,7 @@ export function openSqlite(file: string, mode: 'read' | 'write', connection: Con
     supportsTransactionalDdl: true,
     quote,
     literal,
-    // Reals and blobs become text that is no id. An expression has no collation, so the join is exact.
+    // Reals and blobs become text that is never an id. An expression has no collation, so the join is exact.
     exact: ({ holds }, term) =>
       holds === 'text'
         ? `iif(typeof(${term}) = 'blob', quote(${term}), cast(${term} as text))`

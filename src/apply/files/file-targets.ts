@@ -297,7 +297,7 @@ async function* readRecords(
     done += text.length;
     onProgress({ kind: 'step', name: `reading ${basename(file)}`, done, total });
     rest += text;
-    // A long record is looked for again when twice as much of it is there.
+    // Search a long record again only when twice as much of it was read: the time stays linear.
     if (rest.length < 2 * tried) continue;
     yield* take(rest, false);
     tried = rest.length;
