@@ -97,7 +97,7 @@ const DESCRIPTORS = {
     title: 'Missing from V?, cause unknown',
     meaning: 'V? does not have it and none of the known reasons applies.',
     action:
-      'Name these records to the operator by company, model and platform_id, or accept them with "unexplained" in "limits".',
+      'Report these records to the operator, with company, model and platform_id, or accept them with "unexplained" in "limits".',
   },
   decided_none: {
     statuses: ['unmatched', 'v4_only'],

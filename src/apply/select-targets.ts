@@ -68,7 +68,7 @@ export function findKind(word: string, env: Env): Kind | null {
     if (/^(?:mysql|mariadb):/i.test(url)) return 'mysql';
     throw usage(
       `The environment variable ${word} does not hold the address of a PostgreSQL, MySQL or MariaDB database.`,
-      'Such as postgresql://user@host/database.',
+      'It must look like postgresql://user@host/database.',
     );
   }
   const extension = extname(word).toLowerCase();
@@ -104,7 +104,7 @@ function describe(word: string, kind: Kind, table: string | undefined, ids: read
   const at = issue?.path[0];
   if (at === 'table') throw usage(`Name the table of ${word} with --table.`);
   if (ids.length === 0)
-    throw usage(`Name the columns of ${word} with --ids.`, 'Such as --ids invoice_id=accounting/invoices.');
+    throw usage(`Name the columns of ${word} with --ids.`, 'Example: --ids invoice_id=accounting/invoices');
   throw usage(`--ids ${issue?.message ?? 'is not valid'}.`);
 }
 
@@ -125,7 +125,7 @@ function parseId(text: string): unknown {
   const at = text.lastIndexOf('=');
   const model = text.slice(at + 1);
   if (at > 0 && MODEL_REF.test(model)) return { column: text.slice(0, at), model };
-  throw usage(`--ids ${text} is not column=category/model.`, 'Such as --ids invoice_id=accounting/invoices.');
+  throw usage(`--ids ${text} is not column=category/model.`, 'Example: --ids invoice_id=accounting/invoices');
 }
 
 function usage(sentence: string, hint?: string): SvcError {
@@ -138,7 +138,7 @@ export function requireTargets(selections: readonly Selection[]): ApplyTarget[] 
     if (selection.kind === 'target') return selection.target;
     throw usage(
       `Name the ${selection.table === null ? 'table with --table, and its columns' : 'columns'} with --ids.`,
-      'Such as --table orders --ids invoice_id=accounting/invoices. `svc-migrate apply find` proposes them.',
+      '`svc-migrate apply find` proposes them. Example: --table orders --ids invoice_id=accounting/invoices',
     );
   });
 }

@@ -122,8 +122,8 @@ function assertWritten({ facts }: ApplyTable, { column, state }: TableColumn): v
   if (state?.state === 'written' || state?.state === 'switching') return;
   const [why, command] =
     state?.state === 'undoing' || state?.state === 'dropping'
-      ? ['An undo has not ended for', 'apply undo']
-      : ['Nothing was written yet beside', 'apply write'];
+      ? ['There is an unfinished undo of', 'apply undo']
+      : ['No V4 ids were written yet for', 'apply write'];
   throw new SvcError('incomplete', `${why} ${facts.table}.${column.name}.`, {
     hint: `Run \`svc-migrate ${command}\` first.`,
   });

@@ -162,8 +162,8 @@ export async function assertWhole(recorded: Recorded): Promise<void> {
   const canWrite = state?.state !== 'switched' && (gone === 'v4' || gone === 'crosswalk');
   throw new SvcError('bad_input', describeGone(recorded, gone), {
     hint: canWrite
-      ? 'Give it its name back, or run `svc-migrate apply write` again: it adds what is missing.'
-      : 'Give it its name back, or see what `svc-migrate apply undo` can take back without it.',
+      ? 'Restore its name, or run `svc-migrate apply write` again: it adds what is missing.'
+      : 'Restore its name, or see what `svc-migrate apply undo` can undo without it.',
   });
 }
 
@@ -181,9 +181,9 @@ export async function assertRestorable(recorded: Recorded): Promise<void> {
   const { v3, v4, crosswalk } = recorded.column;
   throw new SvcError(
     'bad_input',
-    `${describeGone(recorded, missing)} Nothing was taken back, because ${v3} may hold the only V3 ids.`,
+    `${describeGone(recorded, missing)} Nothing was undone, because ${v3} may hold the only V3 ids.`,
     {
-      hint: `Give it its name back, or restore it, and run the same command again. To keep the column as it is, drop ${v3}, ${v4} and ${crosswalk} yourself, then: ${deleteStateSql(recorded.db, recorded.column)};`,
+      hint: `Restore it, or its name, and run the same command again. To keep the column as it is, drop ${v3}, ${v4} and ${crosswalk} yourself, then: ${deleteStateSql(recorded.db, recorded.column)};`,
     },
   );
 }
@@ -231,9 +231,9 @@ export async function assertDropped({ db, column }: Recorded): Promise<void> {
     if (added === undefined) continue;
     throw new SvcError(
       'bad_input',
-      `The table ${column.table.table} is gone, and ${facts.table} has a column ${added}: it may have been renamed. Nothing was taken back.`,
+      `The table ${column.table.table} is gone, and ${facts.table} has a column ${added}: it may have been renamed. Nothing was undone.`,
       {
-        hint: `Give it its name back, then run the same command again. If ${column.table.table} was dropped: ${deleteStateSql(db, column)};`,
+        hint: `Restore its name, then run the same command again. If ${column.table.table} was dropped: ${deleteStateSql(db, column)};`,
       },
     );
   }
@@ -287,7 +287,7 @@ async function findContradictions(
     ...gone.map(({ column }) =>
       stops(
         'column_gone',
-        `The column ${facts.table}.${column} is gone, which svc-migrate wrote beside: give it its name back, or run apply undo.`,
+        `The column ${facts.table}.${column} is gone, for which svc-migrate wrote V4 ids: restore its name, or run apply undo.`,
       ),
     ),
     ...(renamed === undefined
@@ -295,7 +295,7 @@ async function findContradictions(
       : [
           stops(
             'table_gone',
-            `${facts.table} seems to be ${renamed.table}, which svc-migrate wrote to, renamed: give it its name back, or run apply undo.`,
+            `${facts.table} seems to be ${renamed.table}, which svc-migrate wrote to, under a new name: restore the name, or run apply undo.`,
           ),
         ]),
   ];

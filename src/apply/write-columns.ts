@@ -86,7 +86,7 @@ export function findWriteObstacles(table: ApplyTable, column: TableColumn): Obst
       ? [
           stops(
             'undoing',
-            `An undo of ${table.facts.table}.${column.column.name} has not ended: run apply undo.`,
+            `An undo of ${table.facts.table}.${column.column.name} is unfinished: run apply undo.`,
           ),
         ]
       : []),

@@ -340,7 +340,10 @@ export async function printSql(
   const config = await io.config();
   const named = requireTargets(select(options, config, io));
   const targets = options.words.length === 0 ? named.filter(({ kind }) => kind === dialect) : named;
-  if (targets.length === 0) throw new SvcError('usage', `No target of ${dialect} is configured.`);
+  if (targets.length === 0)
+    throw new SvcError('usage', `No target of ${dialect} is configured.`, {
+      hint: 'Add one to "apply.targets", or name a file or environment variable.',
+    });
   const context = contextOf('sql', io);
   const isEmptying = options.empty === true;
   return withRemap(config, options, io, async (remap) => {

@@ -47,9 +47,9 @@ export async function waitSettled(options: SettleOptions): Promise<ListCounts> {
         sumOf(counts.values(), (count) => count ?? 0),
         'record',
       ),
-      `quiet ${formatDuration(quietMs)} of ${formatDuration(settleMs)}`,
+      `unchanged for ${formatDuration(quietMs)} of ${formatDuration(settleMs)}`,
       `≤ ${formatDuration(Math.max(0, leftMs))} left`,
-      ...(moved.length === 0 ? [] : [`moving: ${listFirst(moved)}`]),
+      ...(moved.length === 0 ? [] : [`changed: ${listFirst(moved)}`]),
     ].join(' · ');
     onProgress({ kind: 'step', name: 'watching the backfill', done: 0, total: null, text });
     if (quietMs >= settleMs) return counts;
@@ -108,13 +108,17 @@ async function fetchCount(
     throw error;
   }
   throw new SvcError('not_settled', `V4 gives no total_count for ${labelOf(streamName(stream))}.`, {
-    hint: 'Without counts a backfill cannot be watched: leave out --wait, and export once you know that it is over.',
+    hint: 'Without counts a backfill cannot be watched: leave out --wait, and export once the operator says that it is done.',
   });
 }
 
 function notSettled(moved: readonly string[], timeoutMs: number): SvcError {
   const why =
-    moved.length === 0 ? 'it has not been quiet for long enough' : `still moving: ${listFirst(moved)}`;
+    moved.length === 0
+      ? 'its counts have not been stable for long enough'
+      : `still changing: ${listFirst(moved)}`;
   const text = `V4's backfill has not settled in ${formatDuration(timeoutMs)}; ${why}.`;
-  return new SvcError('not_settled', text, { hint: 'Run again later.' });
+  return new SvcError('not_settled', text, {
+    hint: 'Run the same command again later, or wait longer with --wait-timeout.',
+  });
 }

@@ -38,7 +38,7 @@ export async function* checkNames(facts: RemoteFacts): AsyncGenerator<Finding> {
   const isNews = isKnown && (isOther || answering.some(({ v4Guessed }) => v4Guessed));
   const names = answering.map(({ v4 }) => `"${v4}"`).join(', ');
   const without = unused.map(({ v3 }) => v3).join(', ');
-  const text = `V4 answers to ${names || 'no configured name'}.${without && ` Neither V3 nor V4 has ${without} (404).`}`;
+  const text = `V4 model names that answer: ${names || 'none'}.${without && ` Neither V3 nor V4 has ${without} (404).`}`;
   yield ok('models_answer', text, isNews ? { path: ['models'], value } : null);
 }
 
@@ -46,8 +46,8 @@ function describeMissing({ v3, v4 }: ModelPair, names: readonly string[]): Findi
   const to =
     names.length === 0
       ? 'the name that the operator gives you'
-      : `${names.map((name) => `"${name}"`).join(' or ')}, which V4 answers to (check that it is the same thing)`;
-  const text = `V4 knows no model "${v4}" for ${v3}: 404 in every company sampled.`;
+      : `${names.map((name) => `"${name}"`).join(' or ')}, which V4 has (check that it is the same model)`;
+  const text = `V4 has no model "${v4}" for ${v3}: 404 in every sampled company.`;
   const fix = `Set "v4" of ${v3} in "models" to ${to}, or to null if V4 does not have it.`;
   return problem('model_unknown', 2, text, fix);
 }

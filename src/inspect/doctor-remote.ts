@@ -136,7 +136,10 @@ async function probePageSize(
       .map(({ next, records, rejected }) => ({ next, count: records.length + rejected.length }))
       .flatMap(({ next, count }) => (next !== null || count >= size ? [count] : []));
     if (filled.length === 0 && refusal === null) {
-      return ok('page_size', `${label} answers pages of ${groupDigits(size)}; no sampled list fills one.`);
+      return ok(
+        'page_size',
+        `${label} accepts a page size of ${groupDigits(size)}; no sampled list fills a page.`,
+      );
     }
     return judgePageSize(generation, Math.min(size, ...filled), wanted, refusal);
   }

@@ -285,7 +285,7 @@ function describeReadingGaps({ v4 }: Config, { lists, exported, outcomes, times 
       `The service counts more records than it shows (${nameFirst(short)}): what it did not show is not checked.`,
     absent_in_v3:
       absent.length > 0 &&
-      `V3 answered 404 for ${nameFirst(absent)}: ids of it that were not read before are not checked.`,
+      `V3 answered 404 for ${nameFirst(absent)}: its ids that were not read before are not checked.`,
     rejected_objects:
       exported.some(({ rejected }) => rejected > 0) &&
       'Rejected objects have no readable id or company: they are in no row of the remap.',

@@ -182,7 +182,7 @@ function contradictionWarning(windows: Report['windows']): string | null {
     'V3 id',
   );
   const models = listFirst(contradicted.map(({ model }) => model));
-  return `${ids} of ${models} may be lost, not left out by "backfill.since": V4 holds many records from before it there. To be stopped by these ids, set "outside_backfill_window": 0 for the model in "limits.models".`;
+  return `${ids} of ${models} may be lost, not left out by "backfill.since": V4 holds many records from before it there. To make the gate fail on these ids, set "outside_backfill_window": 0 for the model in "limits.models".`;
 }
 
 /** The next step is in every head, so its item does not repeat it. */

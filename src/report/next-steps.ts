@@ -39,13 +39,13 @@ const COUNTERS: Readonly<Record<string, Omit<ReasonText, 'meaning'>>> = {
 
 /** What changes the verdict for unexplained records where the start of V4's history is doubtful or unknown. */
 const SET_BACKFILL =
-  'Ask the operator since when V4 holds data, set "backfill": {"since": "…"}, and run `svc-migrate remap`.';
+  'Ask the operator from which date on V4 holds data, set "backfill": {"since": "…"}, and run `svc-migrate remap`.';
 
 /** What changes the verdict for companies without a pair where V4 has companies without one. */
 const PAIR_COMPANIES =
   'If a V4 company without a pair is one of these companies, fill in `svc-migrate findings --write-companies companies.csv` and set "companies": {"match": {"file": "companies.csv"}}; else ask the operator to connect them to V4, or accept them with "company_not_in_v4" in "limits".';
 
-const ACCEPT = 'Accept these ids with a higher limit in "limits", or look why they are deleted.';
+const ACCEPT = 'Accept these ids with a higher limit in "limits", or find out why they are deleted.';
 const PASSED = 'Plan the switch of your stored ids: `svc-migrate apply plan`.';
 
 /** The text for `status`, `status/reason`, or the name of a limit such as `short`. */
