@@ -295,7 +295,7 @@ async function findContradictions(
       : [
           stops(
             'table_gone',
-            `${facts.table} seems to be ${renamed.table}, which svc-migrate wrote to, under a new name: restore the name, or run apply undo.`,
+            `${facts.table} seems to be ${renamed.table}, renamed after svc-migrate wrote to it: restore the name, or run apply undo.`,
           ),
         ]),
   ];

@@ -80,7 +80,7 @@ const POSTGRES: readonly Case[] = [
     sql: `${PLAIN}; create function no_ddl() returns event_trigger language plpgsql as $$ begin raise exception 'tables change by migrations only'; end $$;
       create event trigger no_ddl on ddl_command_start when tag in ('CREATE TABLE', 'ALTER TABLE') execute function no_ddl()`,
     refused: 'write',
-    says: /tables change by migrations only.*take away what refuses it/is,
+    says: /tables change by migrations only.*remove the cause/is,
     repair: 'drop event trigger no_ddl',
   },
   {
@@ -203,7 +203,7 @@ const MYSQL: readonly Case[] = [
     name: 'a partitioned table without a partition for the new ids',
     sql: `create table o(id int, item int) partition by list (item) (partition a values in (20), partition b values in (50)); insert into o values (1, 50)`,
     refused: 'switch',
-    says: /no partition.*take away what refuses it/is,
+    says: /no partition.*remove the cause/is,
     repair: 'alter table o add partition (partition c values in (51))',
   },
   {
