@@ -104,6 +104,7 @@ function prepareSavePage({ db, config, clock }: SaverOptions) {
     const dropped = filters ? page.records.filter(isExcluded) : [];
     const keepsBody = config.payload === 'full' && kept.length > 0 && !isCompanyList(row);
     const pageId = keepsBody ? saveBody(row.id, page) : null;
+    if (row.phase === 'walk' && row.cursor === null) discard(db, row, 'rejected');
     const { next } = page;
     return {
       ...saveRecords(row, kept, pageId),

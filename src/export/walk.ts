@@ -104,7 +104,7 @@ export function startReading(row: StreamRow, nowMs: number): Step {
   return startWalk(reset);
 }
 
-/** Starts at the beginning of the list; records are kept. Rejected objects have no id, so they are dropped and come again. */
+/** Starts at the beginning of the list; records are kept. Rejected objects have no id: they are dropped as they come again. */
 function startWalk(row: StreamRow): Step {
   const next: StreamRow = {
     ...row,
@@ -115,9 +115,9 @@ function startWalk(row: StreamRow): Step {
     idlePages: 0,
     emptyEnd: 0,
   };
-  if (row.phase !== 'walk') return { row: next, discard: ['cursors'] };
-  const duplicates = row.duplicates + row.rejected;
-  return { row: { ...next, duplicates, rejected: 0 }, discard: ['cursors', 'rejected'] };
+  const again = row.phase === 'walk' ? row.rejected : 0;
+  const counts = { duplicates: row.duplicates + again, rejected: row.rejected - again };
+  return { row: { ...next, ...counts }, discard: ['cursors'] };
 }
 
 /** Starts a sweep for records updated since the last walk or sweep began; where that is unknown, for all records. */
@@ -234,8 +234,10 @@ function endAbsent(
   const keeps = storedRecords > 0 && overlap !== null;
   const readAt = (keeps ? row.readAt : null) ?? isoOf(askedMs);
   // A restart has reset the counts.
-  const counts = keeps && row.pages === 0 ? { records: storedRecords, uniqueRecords: storedRecords } : {};
+  const records = storedRecords + row.duplicates + row.rejected;
+  const counts = keeps ? { records, uniqueRecords: storedRecords } : {};
   const ended = end({ ...row, ...counts, state: 'absent', endReason: 'not_found', readAt }, nowMs);
+  if (overlap === null) return { ...ended, discard: [...ended.discard, 'rejected'] };
   if (!keeps) return ended;
   const note = `V3 no longer has ${row.model} (404): it counts as absent, and its records are kept as they were read on ${formatTime(readAt)}.`;
   return { ...ended, discard: ['cursors'], note };

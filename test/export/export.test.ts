@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SvcError } from '../../src/errors.js';
 import { listV4Companies } from '../../src/store/records.js';
+import type { Db } from '../../src/store/sqlite.js';
 import { listStreams, readExportSeq } from '../../src/store/streams.js';
 import { config, pair } from './config.js';
 import { createFakeService, httpError } from './fake-service.js';
@@ -151,6 +152,24 @@ describe('export of V3', () => {
     expect(b.events).toContainEqual(
       expect.objectContaining({ kind: 'note', level: 'warning', text: expect.stringContaining('b/x') }),
     );
+  });
+
+  it('keeps the rejected objects of a V3 list that is gone, on a restart too, and counts its records', async () => {
+    const b = bench(config({ models: [pair('a/x'), pair('b/x')] }));
+    const bad = { rejected: 'no_svc_id', raw: '{"svc_id":"5"}' } as const;
+    const all = [...records(9), bad];
+    const service = createFakeService({ 'v3 eu a/x all': records(2), 'v3 eu b/x all': all });
+    const countRejected = (db: Db) => db.prepare('select count(*) from rejected').pluck().get();
+    await b.run(service);
+    service.lists.delete('v3 eu b/x all');
+    await b.run(service, 'v3', { restart: true });
+    expect(b.look(countRejected)).toBe(1n);
+    service.lists.set('v3 eu b/x all', all);
+    service.onCall = ({ request: { stream, cursor } }) => {
+      if (stream.model === 'b/x' && cursor !== null) service.lists.delete('v3 eu b/x all');
+    };
+    const { streams } = await b.run(service, 'v3', { restart: true });
+    expect(streams[1]).toMatchObject({ state: 'absent', records: 9, uniqueRecords: 9 });
   });
 
   it('takes a V3 list that is gone before its end as absent only on a restart, as its hint says', async () => {

@@ -152,7 +152,7 @@ describe('what follows a page', () => {
       rejected: 0,
       walkRecords: 0,
     });
-    expect(step.discard).toEqual(['cursors', 'rejected']);
+    expect(step.discard).toEqual(['cursors']);
   });
 
   it('ends a reading with what its walks did not show, and dates it by the start of the last', () => {
@@ -257,7 +257,7 @@ describe('a list that answers 404', () => {
   it('drops its records in V4', () => {
     const step = nextStep(row({ cursor: null, readAt: READ_AT }), missing, V4);
     expect(step.row.readAt).toBe(new Date(NOW - 5).toISOString());
-    expect(step.discard).toEqual(['cursors', 'unseen']);
+    expect(step.discard).toEqual(['cursors', 'unseen', 'rejected']);
   });
 
   it('says how to go on where only a part of it was read', () => {
