@@ -38,9 +38,13 @@ export function createSaver(options: SaverOptions): Saver {
   const { db, config, sweepOverlap, clock } = options;
   const savePage = prepareSavePage(options);
   const saveStep = prepareSaveStep(db);
-  const countRecords = db
-    .prepare<[bigint], bigint>('select count(*) from record where stream_id = ?')
-    .pluck();
+  const count = (sql: string) => {
+    const statement = db.prepare<[bigint], bigint>(sql).pluck();
+    return (row: StreamRow) => Number(statement.get(row.id));
+  };
+  const countRecords = count('select count(*) from record where stream_id = ?');
+  const countRejected = count("select count(*) from rejected where stream_id = ? and path = ''");
+  const countExcluded = count('select count(*) from excluded where stream_id = ?');
   const buildError = (row: StreamRow, error: SvcError, askedMs: number): ErrorOutcome => ({
     kind: 'error',
     askedMs,
@@ -48,7 +52,11 @@ export function createSaver(options: SaverOptions): Saver {
     code: error.code,
     status: typeof error.facts['status'] === 'number' ? error.facts['status'] : null,
     sentence: error.message,
-    storedRecords: Number(countRecords.get(row.id)),
+    stored: {
+      uniqueRecords: countRecords(row),
+      rejected: countRejected(row),
+      excluded: countExcluded(row),
+    },
   });
   return {
     saveStep,

@@ -40,7 +40,8 @@ export interface ErrorOutcome {
   readonly code: ErrorCode;
   readonly status: number | null;
   readonly sentence: string;
-  readonly storedRecords: number;
+  /** What the database holds of the list. */
+  readonly stored: Pick<StreamRow, 'uniqueRecords' | 'rejected' | 'excluded'>;
 }
 
 export interface Step {
@@ -65,7 +66,7 @@ export function nextStep(row: StreamRow, outcome: PageOutcome | ErrorOutcome, ov
 export function beginReading(row: StreamRow, restart: boolean, overlap: SweepOverlap, nowMs: number): Step {
   const isUntouched = row.startedAt === null;
   if (isUntouched) return { row: { ...row, startedAt: isoOf(nowMs) }, discard: [] };
-  if (restart || (row.state === 'absent' && row.pages === 0)) return startReading(row, nowMs);
+  if (restart || (row.endReason === 'not_found' && row.phase === 'walk')) return startReading(row, nowMs);
   if (isUnfinished(row)) return resume(row);
   if (overlap === null) return startReading(row, nowMs);
   return startSweep({ ...row, ...RUNNING, phase: 'top_up', finishedAt: null, rounds: 0 }, overlap);
@@ -92,7 +93,6 @@ export function startReading(row: StreamRow, nowMs: number): Step {
     rejected: 0,
     excluded: 0,
     totalCountFirst: null,
-    totalCountLast: null,
     startedAt: isoOf(nowMs),
     finishedAt: null,
     readingWalk: row.walk + 1,
@@ -159,7 +159,7 @@ function countPage(row: StreamRow, page: PageOutcome): StreamRow {
     rejected: row.rejected + page.rejected,
     excluded: row.excluded + page.excluded.unique,
     totalCountFirst: row.totalCountFirst ?? total,
-    totalCountLast: total ?? row.totalCountLast,
+    totalCountLast: total ?? (row.pages === 0 ? null : row.totalCountLast),
     walkRecords: row.walkRecords + fresh,
     changes: row.changes + page.changed,
     idlePages: fresh > 0 ? 0 : row.idlePages + 1,
@@ -226,20 +226,18 @@ function afterError(row: StreamRow, error: ErrorOutcome, overlap: SweepOverlap):
 }
 
 /** V3's records are as old as their reading, and so is the list that holds them. */
-function endAbsent(
-  row: StreamRow,
-  { askedMs, nowMs, storedRecords }: ErrorOutcome,
-  overlap: SweepOverlap,
-): Step {
-  const keeps = storedRecords > 0 && overlap !== null;
+function endAbsent(row: StreamRow, { askedMs, nowMs, stored }: ErrorOutcome, overlap: SweepOverlap): Step {
+  const keeps = stored.uniqueRecords > 0 && overlap !== null;
   const readAt = (keeps ? row.readAt : null) ?? isoOf(askedMs);
   // A restart has reset the counts.
-  const records = storedRecords + row.duplicates + row.rejected;
-  const counts = keeps ? { records, uniqueRecords: storedRecords } : {};
-  const ended = end({ ...row, ...counts, state: 'absent', endReason: 'not_found', readAt }, nowMs);
+  const records = stored.uniqueRecords + row.duplicates + stored.rejected;
+  const counts = keeps ? { records, ...stored } : { totalCountLast: null };
+  const gone = { ...row, ...counts, readAt };
+  const state = isShort(gone) ? 'short' : 'absent';
+  const ended = end({ ...gone, state, endReason: 'not_found' }, nowMs);
   if (overlap === null) return { ...ended, discard: [...ended.discard, 'rejected'] };
   if (!keeps) return ended;
-  const note = `V3 no longer has ${row.model} (404): it counts as absent, and its records are kept as they were read on ${formatTime(readAt)}.`;
+  const note = `V3 no longer has ${row.model} (404): it counts as ${state}, and its records are kept as they were read on ${formatTime(readAt)}.`;
   return { ...ended, discard: ['cursors'], note };
 }
 

@@ -67,7 +67,12 @@ export function page(changes: Partial<PageOutcome> = {}): PageOutcome {
 }
 
 export function error(changes: Partial<ErrorOutcome> = {}): ErrorOutcome {
-  const failure = { code: 'http_status', status: 409, sentence: 'It broke.', storedRecords: 0 } as const;
+  const failure = {
+    code: 'http_status',
+    status: 409,
+    sentence: 'It broke.',
+    stored: { uniqueRecords: 0, rejected: 0, excluded: 0 },
+  } as const;
   return { kind: 'error', askedMs: NOW - 5, nowMs: NOW, ...failure, ...changes };
 }
 

@@ -240,7 +240,7 @@ describe('what follows an error', () => {
 });
 
 describe('a list that answers 404', () => {
-  const missing = error({ status: 404, storedRecords: 3 });
+  const missing = error({ status: 404, stored: { uniqueRecords: 3, rejected: 0, excluded: 0 } });
 
   it('keeps its records in V3, as old as their reading, and says so', () => {
     const step = nextStep(row({ cursor: null, readAt: READ_AT }), missing, V3);
@@ -293,14 +293,14 @@ describe('what an export begins with', () => {
     [
       'an absent list',
       'V3',
-      { ...done, state: 'absent', endReason: 'not_found', pages: 0 },
+      { ...done, state: 'absent', endReason: 'not_found' },
       false,
       'running walk 2/2 at null',
     ],
     [
       'an absent list of V3 that was read before: a sweep, which keeps its rejected objects',
       'V3',
-      { ...done, state: 'absent', endReason: 'not_found' },
+      { ...done, phase: 'top_up', state: 'absent', endReason: 'not_found' },
       false,
       'running top_up 2/1 at null since 500',
     ],

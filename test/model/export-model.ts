@@ -217,14 +217,14 @@ function save(state: State, flight: Flight, variant: Variant, subject: Subject):
   const saved = { ...state, flight: null };
   const { answer, askedMs } = flight;
   if ('code' in answer) {
-    const storedRecords = state.stored.size;
+    const stored = { uniqueRecords: state.stored.size, rejected: 0, excluded: 0 };
     const outcome = {
       kind: 'error',
       askedMs,
       nowMs,
       ...answer,
       sentence: 'It broke.',
-      storedRecords,
+      stored,
     } as const;
     return { ...settle(saved, subject.decide(state.row, outcome, variant.overlap), variant), action };
   }
