@@ -220,10 +220,12 @@ function afterError(row: StreamRow, error: ErrorOutcome, overlap: SweepOverlap):
     error.code === 'http_status' && row.cursor !== null && EXPIRED_STATUSES.includes(error.status);
   if (isExpired) return afterExpiry(row, error);
   if (error.status !== 404) return fail(row, error.code, error.sentence);
-  if (isAbsence(row, overlap)) return endAbsent(row, error, overlap);
-  const hint = `Ask the operator to keep this list until the cutover. If V3 no longer has it, \`svc-migrate export v3 --restart --model ${row.model}\` counts it as absent; the records that were read are kept.`;
-  return fail(row, error.code, error.sentence, overlap === null ? {} : { hint });
+  if (isAbsence(row, error.stored, overlap)) return endAbsent(row, error, overlap);
+  return fail(row, error.code, error.sentence, overlap === null ? {} : { hint: KEEP_V3 });
 }
+
+const KEEP_V3 =
+  'It was never read in full: ask the operator to keep this list until the cutover. If V3 no longer has it, export into a new database with --db, where it counts as absent.';
 
 /** V3's records are as old as their reading, and so is the list that holds them. */
 function endAbsent(row: StreamRow, { askedMs, nowMs, stored }: ErrorOutcome, overlap: SweepOverlap): Step {
@@ -250,9 +252,15 @@ function afterExpiry(row: StreamRow, error: ErrorOutcome): Step {
   return fail(row, 'cursor_expired', sentence);
 }
 
-/** A list that answered in this reading is not absent, unless V3 showed it in full before. */
-function isAbsence({ phase, walk, readingWalk, readAt }: StreamRow, overlap: SweepOverlap): boolean {
-  return (phase === 'walk' && walk === readingWalk) || (overlap !== null && readAt !== null);
+/** A list that answered is not absent. V3 may lose a list that it showed in full before, but none that is known in part. */
+function isAbsence(
+  { phase, walk, readingWalk, readAt }: StreamRow,
+  { uniqueRecords, rejected, excluded }: ErrorOutcome['stored'],
+  overlap: SweepOverlap,
+): boolean {
+  const isFirstWalk = phase === 'walk' && walk === readingWalk;
+  if (overlap === null) return isFirstWalk;
+  return readAt !== null || (isFirstWalk && uniqueRecords + rejected + excluded === 0);
 }
 
 function fail(row: StreamRow, code: ErrorCode, sentence: string, more: { hint?: string } = {}): Step {
