@@ -68,7 +68,7 @@ export function openExport(selection: ExportSelection, saver: Saver): boolean {
   const { db, config, generation, restart, clock } = selection;
   assertSameExport(db, config, restart ? generation : null);
   const isOther = saveFingerprint(db, config, generation);
-  if (!restart && !isOther) return listOpen(selection).length > 0;
+  if (!restart && !isOther) return isUnderway(selection);
   for (const row of listStreams(db, generation)) {
     const isWanted = isOther || isCompanyList(row) || isSelected(row, selection);
     if (isWanted && row.startedAt !== null) saver.saveStep(row, startReading(row, clock.now()), false);
@@ -111,9 +111,10 @@ function beginList(row: StreamRow, selection: ExportSelection, continued: boolea
   return saver.saveStep(row, step, false).row;
 }
 
-function listOpen(selection: ExportSelection): StreamRow[] {
-  return listStreams(selection.db, selection.generation).filter(
-    (row) => isUnfinished(row) && (isCompanyList(row) || isSelected(row, selection)),
+/** Whether an export has begun its lists, which it does after V4's list of companies, and not read them all. */
+function isUnderway(selection: ExportSelection): boolean {
+  return listStreams(selection.db, selection.generation).some(
+    (row) => isUnfinished(row) && !isCompanyList(row) && isSelected(row, selection),
   );
 }
 

@@ -68,7 +68,7 @@ describe.each(KILLED)('an export of %s that is killed (into older data: %s)', (g
       const { pages, contents } = await undisturbed(await prepared(generation, isAnew), generation);
       const all = [...Array(pages[place]).keys()];
       // The second half of the pages are those of sweeps.
-      const tried = campaignSize({ small: [Math.floor(all.length / 4)], full: all });
+      const tried = campaignSize({ small: [0, Math.floor(all.length / 4)], full: all });
       let kills = 0;
       for (const page of tried) {
         const b = await prepared(generation, isAnew);
