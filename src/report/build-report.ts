@@ -3,6 +3,7 @@ import type { Config } from '../config/config.js';
 import { SvcError } from '../errors.js';
 import { EXIT_BY_OUTCOME } from '../limits.js';
 import { outcomeKey, rankOfKey, type Status } from '../reasons.js';
+import { assertUndamaged } from '../store/integrity.js';
 import { nameOfStream, readStaleness } from '../store/readiness.js';
 import { type RemapRun, readRemapRun, type Scope, toFinding } from '../store/remap.js';
 import {
@@ -22,7 +23,7 @@ import { listFirst } from '../text/numbers.js';
 import { groupBy, sumBy, sumOf } from '../text/rows.js';
 import { allModels, countIds, type JudgedRemap, judgeDatabase } from './gate.js';
 import { listObstacles, nextStep, titleOfKey } from './next-steps.js';
-import type { Report, RowCounts } from './report-schema.js';
+import { type Report, type RowCounts, reportSchema } from './report-schema.js';
 
 export interface ReportInputs {
   readonly config: Config;
@@ -52,7 +53,7 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
   const worst = readWorstCompanies(db, scope);
   const streams = readLists(db, scope);
   const fullSync = readFullSync(db, scope);
-  return {
+  const report: Report = {
     schemaVersion: 1,
     tool: { name: 'svc-migrate', version: toolVersion },
     generatedAt: new Date(nowMs).toISOString(),
@@ -95,6 +96,9 @@ export function buildReport(db: Db, { config, scope: given, nowMs, toolVersion }
       ...describeRemap(readRemapRun(db), readStaleness(db, config), judgement, totals),
     },
   };
+  // A damaged file can hold values of other types than its columns.
+  if (!reportSchema.safeParse(report).success) assertUndamaged(db);
+  return report;
 }
 
 /** The settings that leave companies out. */
