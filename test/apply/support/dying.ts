@@ -14,12 +14,31 @@ export class Killer {
 
   step(): void {
     this.count += 1;
+    this.assertAlive();
+  }
+
+  assertAlive(): void {
     if (this.count >= this.#at) throw new Killed();
   }
 }
 
+/** The database, of which nothing works any more after its process died. */
+function living(db: Database, killer: Killer): Database {
+  return new Proxy(db, {
+    get: (target, name) => {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== 'function' || name === 'close') return member;
+      return (...given: unknown[]) => {
+        killer.assertAlive();
+        return Reflect.apply(member, target, given);
+      };
+    },
+  });
+}
+
 /** A database that dies before a statement. */
-export function mortal(db: Database, killer: Killer): Database {
+export function mortal(given: Database, killer: Killer): Database {
+  const db = living(given, killer);
   return {
     ...db,
     query: async (sql) => {
@@ -30,9 +49,9 @@ export function mortal(db: Database, killer: Killer): Database {
       killer.step();
       return db.execute(sql);
     },
-    insert: async (...given) => {
+    insert: async (...rows) => {
       killer.step();
-      return db.insert(...given);
+      return db.insert(...rows);
     },
     read: async function* (sql) {
       killer.step();
