@@ -8,6 +8,7 @@ import guarantees from './guarantees.md';
 import reasons from './reasons.md';
 import report from './report.md';
 import scan from './scan.md';
+import speed from './speed.md';
 import start from './start.md';
 import warehouses from './warehouses.md';
 
@@ -39,6 +40,7 @@ export const TOPICS: readonly Topic[] = [
     summary: 'DuckDB, ClickHouse, Spark, BigQuery, Snowflake, pandas, polars',
     page: warehouses,
   },
+  { name: 'speed', summary: 'what the stages take, beside scripts', page: speed },
   {
     name: 'guarantees',
     summary: 'what is promised and tested, and what no report can prove',
