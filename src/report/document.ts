@@ -173,7 +173,7 @@ function historyWarning(windows: Report['windows']): string | null {
   return parts.length === 0 ? null : `${parts.join(' ')} Set "backfill.since" to what the operator says.`;
 }
 
-/** Where V4 holds records from before the start that is configured, what is missing there may be lost. */
+/** Where V4 holds many records from before the configured start, older ids may be missing for another reason. */
 function contradictionWarning(windows: Report['windows']): string | null {
   const contradicted = windows.filter((window) => window.contradicted > 0);
   if (contradicted.length === 0) return null;
@@ -182,7 +182,7 @@ function contradictionWarning(windows: Report['windows']): string | null {
     'V3 id',
   );
   const models = listFirst(contradicted.map(({ model }) => model));
-  return `${ids} of ${models} may be lost, not left out by "backfill.since": V4 holds many records from before it there. To make the gate fail on these ids, set "outside_backfill_window": 0 for the model in "limits.models".`;
+  return `${ids} of ${models} may be lost: they count as older than "backfill.since", but V4 holds many records from before it there. To make the gate fail on these ids, set "outside_backfill_window": 0 for the model in "limits.models".`;
 }
 
 /** The next step is in every head, so its item does not repeat it. */
