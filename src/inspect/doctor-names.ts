@@ -20,12 +20,18 @@ export async function* checkNames(facts: RemoteFacts): AsyncGenerator<Finding> {
     return;
   }
   const answering = inV4.filter((pair) => answersOf(pair, 'v4').some(isPage));
+  // Where V3 has no list at all, its address is wrong, and says nothing of a model.
+  const v3Answers = models.some((pair) => answersOf(pair, 'v3').some(isPage));
   const nearNames = new Map<string, readonly string[]>();
   const unused: ModelPair[] = [];
   const undecided: ModelPair[] = [];
   for (const pair of inV4.filter((missing) => answersOf(missing, 'v4').every(isNotFound))) {
-    const names = await findNearNames(facts, pair, listsOf(pair, 'v4'));
     const inV3 = answersOf(pair, 'v3');
+    if (v3Answers && inV3.every(isNotFound)) {
+      unused.push(pair);
+      continue;
+    }
+    const names = await findNearNames(facts, pair, listsOf(pair, 'v4'));
     nearNames.set(pair.v3, names);
     // Other errors of V3 are reported; they do not show whether it has the model.
     if (names.length > 0 || inV3.some(isPage)) yield describeMissing(pair, names);

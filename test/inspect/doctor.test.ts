@@ -246,6 +246,20 @@ describe('doctor', () => {
     expect(corrections).toEqual([]);
   });
 
+  it('proposes no name for a model that V3 does not have', async () => {
+    const models = ['payments', 'shop'].map((category) => ({
+      v3: `${category}/items`,
+      v4: `${category}_itemz`,
+    }));
+    const behaviour: Behaviour = (r) => {
+      if (isV3List(r)) return r.path.includes('shop') ? NOT_FOUND : pageOf(r.path, recordsOf(3));
+      return nameIs(r, 'items') ? pageOf(r.path, recordsOf(3)) : undefined;
+    };
+    const { codes, corrections } = await diagnose(behaviour, { models });
+    expect(codes.filter((code) => code === 'model_unknown')).toHaveLength(1);
+    expect(corrections[0]?.value).toMatchObject([{ v3: 'payments/items', v4: 'items' }]);
+  });
+
   it('says which lists it asked for and what came, in lines that end at one edge', async () => {
     const { cwd, env } = projectOf({ models: [...MODELS, { v3: 'crm/stages' }] });
     const { stdout } = await runCli(['doctor'], { cwd, env });
