@@ -37,10 +37,9 @@ const definitionSchema = z.tuple([idColumnSchema], idColumnSchema);
 export async function readStates(db: Database): Promise<StoredState[]> {
   const states: StoredState[] = [];
   for (const { schema } of await listStateTables(db)) {
-    const rows = await db.query(
-      `select ${STATE_COLUMNS.join(', ')} from ${besideTable(db, { schema }, STATE_TABLE)} order by 1, 2`,
-    );
-    states.push(...rows.map((row) => parseState(schema, row, db.place)));
+    const select = `select ${STATE_COLUMNS.join(', ')} from ${besideTable(db, { schema }, STATE_TABLE)} order by 1, 2`;
+    const rows = await orDropped(db, { schema }, () => db.query(select));
+    states.push(...(rows ?? []).map((row) => parseState(schema, row, db.place)));
   }
   return states;
 }
@@ -112,7 +111,12 @@ export function buildStateRow(
 export async function claimColumn(db: Database, column: CrosswalkColumn, remap: string): Promise<void> {
   const definition = stateDefinition(db, column.table);
   const row = buildStateRow(column, 'writing', remap);
-  await db.transaction('write', () => executeAll(db, db.createTable(definition)));
+  try {
+    await db.transaction('write', () => executeAll(db, db.createTable(definition)));
+  } catch (error) {
+    // In PostgreSQL, IF NOT EXISTS fails where two processes create a table at the same time.
+    if (!(await hasStateTable(db, column.table))) throw error;
+  }
   try {
     await db.transaction('write', () => db.insert(definition.table, STATE_COLUMNS, [row]));
   } catch (error) {
@@ -211,16 +215,17 @@ export async function dropEmptyStates(db: Database): Promise<void> {
   }
 }
 
-/** Ignores an error after another process dropped the table of states. */
-async function orDropped(
+/** Returns null instead of an error if another process dropped the table of states. */
+async function orDropped<T>(
   db: Database,
   place: Pick<TableFacts, 'schema'>,
-  work: () => Promise<unknown>,
-): Promise<void> {
+  work: () => Promise<T>,
+): Promise<T | null> {
   try {
-    await work();
+    return await work();
   } catch (error) {
     if (await hasStateTable(db, place)) throw error;
+    return null;
   }
 }
 

@@ -3,7 +3,7 @@ import { must } from '../text/at.js';
 import { countOf } from '../text/numbers.js';
 import type { CrosswalkColumn } from './crosswalk.js';
 import { type Database, executeAll, type Obstacle } from './db/database.js';
-import { changeState, deleteState, detectStateChange } from './state.js';
+import { changeState, deleteState, detectStateChange, lockForWrite } from './state.js';
 import {
   addColumn,
   countRows,
@@ -132,10 +132,10 @@ function assertWritten({ facts }: ApplyTable, { column, state }: TableColumn): v
 /** Adds COLUMN_v3. Where DDL commits, the state says first that the column is ours. */
 async function prepare(table: ApplyTable, columns: readonly TableColumn[]): Promise<void> {
   const { db } = table;
-  const now = await refresh(table);
   for (const column of columns) {
-    const exists = hasColumn(now, column.v3);
-    if (exists && column.state?.state === 'written') {
+    const state = await lockForWrite(db, column);
+    const exists = hasColumn(await refresh(table), column.v3);
+    if (exists && state === 'written') {
       throw new SvcError(
         'bad_input',
         `${table.facts.table} has a column ${column.v3} that svc-migrate did not add.`,
@@ -290,7 +290,7 @@ async function undoColumn(table: ApplyTable, column: TableColumn): Promise<Undon
         await db.execute(addColumn(db, column, column.v4));
       });
     }
-    return db.transaction('write', () => takeSwitchBack(table, column));
+    return db.transaction('write', () => takeSwitchBack(table, column, tableGone));
   });
   const emptied: { column: string; why: string }[] = [];
   for (const name of addedColumns(await refreshIfThere(table), column)) {
@@ -311,13 +311,15 @@ function addedColumns(now: ApplyTable, column: TableColumn): string[] {
 type Back = Pick<UndoneColumn, 'restored' | 'changedSinceCount' | 'changedSince'>;
 
 /** One transaction, whose state says that it must not be repeated: cells may be changed again by their application. */
-async function takeSwitchBack(table: ApplyTable, column: TableColumn): Promise<Back> {
+async function takeSwitchBack(table: ApplyTable, column: TableColumn, tableGone: boolean): Promise<Back> {
   const { db } = table;
   const { state } = must(column.state);
+  // Another undo may be dropping the columns that are read below.
+  if (!tableGone && (state === 'switched' || state === 'undoing'))
+    await executeAll(db, db.lockTable(tableSql(db, table.facts)));
   const now = await refreshIfThere(table);
   await assertUndoable(now, column);
   const isToRestore = state === 'switched' && !isTableGone(now.facts);
-  if (isToRestore) await executeAll(db, db.lockTable(tableSql(db, table.facts)));
   const hasV3 = state === 'switched' || state === 'switching' || state === 'undoing';
   // Only from the state that was read: another process may have switched the column while this one waited for its lock.
   await changeState(db, column, [state], hasV3 ? 'undoing' : 'dropping');

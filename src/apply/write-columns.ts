@@ -153,11 +153,10 @@ async function loadCrosswalk(
 /** Step 2: adds the new columns. */
 export async function addColumns(table: ApplyTable): Promise<void> {
   const { db } = table;
-  const now = await refresh(table);
-  for (const column of table.columns.filter((each) => !isSwitched(each) && !hasColumn(now, each.v4)))
+  for (const column of table.columns.filter((each) => !isSwitched(each)))
     await db.transaction('write', async () => {
       await lockForWrite(db, column);
-      await db.execute(addColumn(db, column, column.v4));
+      if (!hasColumn(await refresh(table), column.v4)) await db.execute(addColumn(db, column, column.v4));
     });
 }
 
