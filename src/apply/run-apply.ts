@@ -518,6 +518,11 @@ export function printTargets(
         hint: `Name targets of ${dialect}.`,
       });
     const tables = await openTables(targets, open);
+    const places = new Set(tables.map(({ db }) => db.place));
+    if (places.size > 1)
+      throw new SvcError('usage', `The targets are in ${places.size} databases: ${[...places].join('; ')}.`, {
+        hint: 'Name the targets of one database: its scripts run in that one.',
+      });
     for (const table of tables) {
       assertWritable(table);
       const written = table.columns.find(({ state }) => state !== null);

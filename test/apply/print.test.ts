@@ -262,3 +262,20 @@ describe.each(CLIENTS)('apply sql for %s', (client, dialect, server) => {
     expect(await shop.dump()).toBe(before);
   });
 });
+
+it('refuses targets of two databases: a script runs in one', async () => {
+  const sql = 'create table o(id integer primary key, item integer); insert into o values (1, 20)';
+  const targets = ['a', 'b'].map((name) => ({
+    name,
+    kind: 'sqlite',
+    file: makeFile(sql),
+    table: 'o',
+    ids: [{ column: 'item', model: 'payments/items' }],
+  }));
+  const { run } = await openJob(ITEMS, { apply: { targets } });
+  expect(await run('apply', 'sql', 'sqlite', '--output', 'sql')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('2 databases'),
+  });
+  expect((await run('apply', 'sql', 'sqlite', 'a', '--output', 'sql')).code).toBe(0);
+});
