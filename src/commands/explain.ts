@@ -23,7 +23,7 @@ export const explainCommand: DefineCommand = (run) =>
         const explanation = await readDatabase(config, (db) => explainRecord(db, config, { ...place, id }));
         for (const text of explanation.warnings) io.onProgress({ kind: 'note', level: 'warning', text });
         return {
-          exitCode: explanation.stories.length === 0 ? 1 : 0,
+          exitCode: explanation.entries.length === 0 ? 1 : 0,
           json: explanation,
           text: (style) => renderExplanation(explanation, style.width),
         };

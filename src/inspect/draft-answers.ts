@@ -3,19 +3,19 @@ import type { Generation } from '../domain.js';
 import { DECIDABLE_REASONS } from '../reasons.js';
 import { type CompanyPair, listCompanyPairs, type RemapFilter, type Scope } from '../store/remap.js';
 import {
+  type RemapEntry,
+  readEntries,
+  readFindingEntries,
+  readStoredSide,
+  type StoredSide,
+} from '../store/remap-entries.js';
+import {
   readSpareV4Companies,
   readUnpairedCompanies,
   type SpareV4Company,
   type UnpairedCompany,
 } from '../store/report-rows.js';
 import type { Db } from '../store/sqlite.js';
-import {
-  readFindingStories,
-  readStoredSide,
-  readStoryRows,
-  type StoredSide,
-  type StoryRow,
-} from '../store/story-rows.js';
 import { must } from '../text/at.js';
 import { escapeJson } from '../text/escape.js';
 import { countOf } from '../text/numbers.js';
@@ -60,14 +60,14 @@ export function draftDecisions(db: Db, config: Config, filter: RemapFilter, head
 }
 
 /** With the pair of their company where rows are of V4 alone. */
-function* iterateUndecided(db: Db, filter: RemapFilter): Generator<StoryRow> {
+function* iterateUndecided(db: Db, filter: RemapFilter): Generator<RemapEntry> {
   const pairs = new Map<bigint | null, CompanyPair>(listCompanyPairs(db).map((pair) => [pair.v4, pair]));
   const decidable: readonly string[] = [...DECIDABLE_REASONS, 'unexplained'];
   const { reasons: wanted = [] } = filter;
   const reasons = wanted.length === 0 ? decidable : decidable.filter((reason) => wanted.includes(reason));
   // Without reasons, a filter selects all findings.
   if (reasons.length === 0) return;
-  for (const row of readFindingStories(db, { ...filter, reasons })) {
+  for (const row of readFindingEntries(db, { ...filter, reasons })) {
     const pair = pairs.get(row.v4_company_id);
     if (row.v3_svc_id !== null) {
       if (row.reason !== 'unexplained') yield row;
@@ -84,7 +84,7 @@ interface DraftSources {
 }
 
 /** The lines of an id: what is known of it, its candidates, and the line to fill in. */
-function draftDecision(row: StoryRow, sources: DraftSources): string[] {
+function draftDecision(row: RemapEntry, sources: DraftSources): string[] {
   const { model, path, status, reason, region, v3_company_id, v3_svc_id, v4_svc_id } = row;
   const [side, other] = v3_svc_id === null ? (['v4', 'v3'] as const) : (['v3', 'v4'] as const);
   const id = must(v3_svc_id ?? v4_svc_id);
@@ -104,7 +104,12 @@ function draftDecision(row: StoryRow, sources: DraftSources): string[] {
   ];
 }
 
-function describeCandidate(row: StoryRow, generation: Generation, id: bigint, sources: DraftSources): string {
+function describeCandidate(
+  row: RemapEntry,
+  generation: Generation,
+  id: bigint,
+  sources: DraftSources,
+): string {
   const stored = readStoredSide(sources.db, row, generation, id);
   const twin = findTwin(row, generation, id, sources.db);
   const parts = [
@@ -118,13 +123,13 @@ function describeCandidate(row: StoryRow, generation: Generation, id: bigint, so
 }
 
 /** The id on the other side that a candidate is paired with. The same number may also be an id of the other side. */
-function findTwin(row: StoryRow, generation: Generation, id: bigint, db: Db): bigint | undefined {
+function findTwin(row: RemapEntry, generation: Generation, id: bigint, db: Db): bigint | undefined {
   const { model, path } = row;
   const [region, companyId] =
     generation === 'v3' ? [row.region, row.v3_company_id] : [null, row.v4_company_id];
   const [own, other] =
     generation === 'v3' ? (['v3_svc_id', 'v4_svc_id'] as const) : (['v4_svc_id', 'v3_svc_id'] as const);
-  const rows = readStoryRows(db, { model, path, region, companyId, id }, MAX_ROWS_WITH_ID);
+  const rows = readEntries(db, { model, path, region, companyId, id }, MAX_ROWS_WITH_ID);
   return rows.find((pair) => pair[own] === id && pair[other] !== null)?.[other] ?? undefined;
 }
 

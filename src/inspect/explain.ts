@@ -5,14 +5,14 @@ import { SvcError } from '../errors.js';
 import { describeOutcome } from '../reasons.js';
 import { findIncomplete, nameOfStream, readStaleness } from '../store/readiness.js';
 import { readRemapRun, toFinding } from '../store/remap.js';
-import type { Db } from '../store/sqlite.js';
 import {
+  type EntryQuestion,
+  type RemapEntry,
   readCompanyPairing,
+  readEntries,
   readStoredSide,
-  readStoryRows,
-  type StoryQuestion,
-  type StoryRow,
-} from '../store/story-rows.js';
+} from '../store/remap-entries.js';
+import type { Db } from '../store/sqlite.js';
 import { listStreams, type StreamRow } from '../store/streams.js';
 import { escapeUnseen } from '../text/escape.js';
 import { countOf, formatTime } from '../text/numbers.js';
@@ -22,19 +22,19 @@ import { buildFieldLines, type FieldLine, renderFieldLines } from './side-by-sid
 import { idsInEvidence, readMembers } from './stored-members.js';
 
 export type Explanation = ReturnType<typeof explainRecord>;
-type Story = ReturnType<typeof buildStory>;
+type ExplainedEntry = ReturnType<typeof buildEntry>;
 
-const MAX_STORIES = 20;
+const MAX_ENTRIES = 20;
 
 /** @throws SvcError `incomplete` if there is no remap, `usage` if several regions have the id and none is named */
-export function explainRecord(db: Db, config: Config, question: StoryQuestion) {
+export function explainRecord(db: Db, config: Config, question: EntryQuestion) {
   const run = readRemapRun(db);
   if (run === null) {
     throw new SvcError('incomplete', 'There is no remap yet: nothing is known of any record.', {
       hint: 'Run `svc-migrate run`, or `svc-migrate remap` if both exports are complete.',
     });
   }
-  const rows = readStoryRows(db, question, MAX_STORIES + 1);
+  const rows = readEntries(db, question, MAX_ENTRIES + 1);
   assertOneRegion(rows, question);
   const streams = listStreams(db).filter(({ model }) => model === question.model);
   return {
@@ -44,13 +44,13 @@ export function explainRecord(db: Db, config: Config, question: StoryQuestion) {
     remapBuiltAt: run.builtAt,
     stale: readStaleness(db, config).length > 0,
     warnings: findIncomplete(db, config).map(({ text, next }) => `${text} ${next}`),
-    more: rows.length > MAX_STORIES,
+    more: rows.length > MAX_ENTRIES,
     unknown: rows.length > 0 ? [] : [describeUnknown(streams)],
-    stories: rows.slice(0, MAX_STORIES).map((row) => buildStory(db, config, streams, row)),
+    entries: rows.slice(0, MAX_ENTRIES).map((row) => buildEntry(db, config, streams, row)),
   };
 }
 
-function assertOneRegion(rows: readonly StoryRow[], { region, id, model }: StoryQuestion): void {
+function assertOneRegion(rows: readonly RemapEntry[], { region, id, model }: EntryQuestion): void {
   const regions = new Set(rows.flatMap((row) => (row.v3_svc_id === id ? (row.region ?? []) : [])));
   if (region !== null || regions.size < 2) return;
   throw new SvcError('usage', `V3 id ${id} of ${model} exists in the regions ${[...regions].join(', ')}.`, {
@@ -66,15 +66,15 @@ function describeUnknown(streams: readonly StreamRow[]): string {
   return 'Neither export holds it. It may belong to another model, region or company, be newer than the export, or be in the table rejected.';
 }
 
-interface StorySources {
+interface EntrySources {
   readonly db: Db;
   readonly config: Config;
-  readonly row: StoryRow;
+  readonly row: RemapEntry;
 }
 
 const MAX_CANDIDATES = 5;
 
-function buildStory(db: Db, config: Config, streams: readonly StreamRow[], found: StoryRow) {
+function buildEntry(db: Db, config: Config, streams: readonly StreamRow[], found: RemapEntry) {
   const { title, meaning, action } = describeOutcome(found.status, found.reason);
   const company = readCompanyPairing(db, found) ?? null;
   const { region, v3_company_id } = company ?? found;
@@ -104,7 +104,7 @@ function buildStory(db: Db, config: Config, streams: readonly StreamRow[], found
 }
 
 /** The first records of the other side that the evidence names, each beside the record; none for a pair. */
-function buildCandidates(sources: StorySources) {
+function buildCandidates(sources: EntrySources) {
   const { config, row } = sources;
   if (row.v3_svc_id !== null && row.v4_svc_id !== null) return [];
   const generation = row.v4_svc_id === null ? 'v4' : 'v3';
@@ -122,7 +122,7 @@ function buildCandidates(sources: StorySources) {
 
 /** The members of a stored record or child, or its keys with `payload: "ids"`; null if the row has none. */
 function showMembers(
-  { db, config, row }: StorySources,
+  { db, config, row }: EntrySources,
   generation: Generation,
   svcId = row[`${generation}_svc_id`],
 ): RecordMembers | null {
@@ -135,40 +135,40 @@ function showMembers(
 }
 
 export function renderExplanation(explanation: Explanation, width: number): string {
-  const { model, id, stories, unknown, more, remapBuiltAt, stale } = explanation;
-  const rows = stories.length === 0 ? 'in no row' : countOf(stories.length, 'row');
+  const { model, id, entries, unknown, more, remapBuiltAt, stale } = explanation;
+  const rows = entries.length === 0 ? 'in no row' : countOf(entries.length, 'row');
   const lines = [
     `${model} ${id}: ${rows} of the remap of ${formatTime(remapBuiltAt)}${stale ? ', which is stale' : ''}.`,
     ...unknown,
     ...(more ? ['There are more rows: name a --region or a --company.'] : []),
   ];
-  const next = stories.slice(0, 1).map((story) => `Next: ${story.next}`);
+  const next = entries.slice(0, 1).map((entry) => `Next: ${entry.next}`);
   return [
     wrapLines(lines, width),
-    ...stories.map((story) => renderStory(story, id, width)),
+    ...entries.map((entry) => renderEntry(entry, id, width)),
     wrapLines(next, width),
   ].join('');
 }
 
-function renderStory(story: Story, id: string, width: number): string {
-  const { row, title, sentence, candidates } = story;
+function renderEntry(entry: ExplainedEntry, id: string, width: number): string {
+  const { row, title, sentence, candidates } = entry;
   const outcome = `${row.status}${row.reason === null ? '' : `/${row.reason}`}`;
   const lines = [
     '',
     `${describeRole(row, id)} (${idsOf(row)}): ${title} (${outcome})`,
     `  ${sentence}`,
     `  platform_id ${escapeUnseen(row.platform_id ?? 'none')}${row.matched_by === null ? '' : `, matched by ${row.matched_by}`}`,
-    ...(story.parent === null ? [] : [`  Its record: ${idsOf(story.parent)}`]),
-    ...describeCompany(story),
+    ...(entry.parent === null ? [] : [`  Its record: ${idsOf(entry.parent)}`]),
+    ...describeCompany(entry),
     ...describeEvidence(row.evidence),
   ];
-  const compared = candidates.length === 0 ? [{ ...row, fields: story.fields }] : candidates;
-  const tables = [...compared.flatMap((pair) => renderFields(pair, width)), ...renderLists(story, width)];
+  const compared = candidates.length === 0 ? [{ ...row, fields: entry.fields }] : candidates;
+  const tables = [...compared.flatMap((pair) => renderFields(pair, width)), ...renderLists(entry, width)];
   return wrapLines(lines, width) + tables.map((line) => `${line}\n`).join('');
 }
 
 /** Numbers repeat between V3 and V4, and between records and line items. */
-function describeRole({ path, v3_svc_id, v4_svc_id }: Story['row'], id: string): string {
+function describeRole({ path, v3_svc_id, v4_svc_id }: ExplainedEntry['row'], id: string): string {
   const sides = [...(v3_svc_id === id ? ['V3'] : []), ...(v4_svc_id === id ? ['V4'] : [])];
   return `${id} as a ${sides.join(' and ')} ${path === '' ? 'record' : `child in ${path}`}`;
 }
@@ -188,7 +188,7 @@ function idsOf(row: IdPair): string {
   return `V3 ${row.v3_svc_id ?? '–'}, V4 ${row.v4_svc_id ?? '–'}`;
 }
 
-function describeCompany({ company }: Story): string[] {
+function describeCompany({ company }: ExplainedEntry): string[] {
   if (company === null) return [];
   const { region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys } = company;
   const v3 = v3_company_id === null ? 'no V3 company' : `V3 company ${v3_company_id} (${region})`;
@@ -204,7 +204,7 @@ function describeEvidence(evidence: unknown): string[] {
   });
 }
 
-function renderLists({ lists }: Story, width: number): string[] {
+function renderLists({ lists }: ExplainedEntry, width: number): string[] {
   const columns = ['list', 'state', 'read at', ''].map((title) => ({ title }));
   const rows = lists.map(({ name, state, readAt, note }) => {
     return [name, state, readAt === null ? '–' : formatTime(readAt), escapeUnseen(note ?? '')];

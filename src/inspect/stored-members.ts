@@ -3,7 +3,7 @@ import { findMembers, findRecordInPage, type RecordMembers } from '../api/pages.
 import type { Config } from '../config/config.js';
 import { type Generation, parseSvcId } from '../domain.js';
 import type { RemapRow } from '../store/remap.js';
-import type { StoredSide } from '../store/story-rows.js';
+import type { StoredSide } from '../store/remap-entries.js';
 
 /** The members of a stored record or child; null with `payload: "ids"`. */
 export function readMembers(

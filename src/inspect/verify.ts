@@ -5,8 +5,8 @@ import type { Config } from '../config/config.js';
 import type { ModelPair, OnProgress } from '../domain.js';
 import { isRequestError, orError, SvcError } from '../errors.js';
 import { readRemapRun, toFinding } from '../store/remap.js';
+import { countPairs, type RemapEntry, readPairSample } from '../store/remap-entries.js';
 import type { Db } from '../store/sqlite.js';
-import { countPairs, readPairSample, type StoryRow } from '../store/story-rows.js';
 import { at, must } from '../text/at.js';
 import { countOf, formatTime, groupDigits } from '../text/numbers.js';
 import { groupBy, inBatches } from '../text/rows.js';
@@ -33,7 +33,7 @@ export interface PairSide {
 
 /** A side is null if the service does not show it. */
 export interface PairReading {
-  readonly row: StoryRow;
+  readonly row: RemapEntry;
   /** `unknown`: V3 cannot be asked for it. */
   readonly v3: PairSide | null | 'unknown';
   readonly v4: PairSide | null;
@@ -84,7 +84,7 @@ function isShown(side: PairReading['v3']): side is PairSide {
   return typeof side === 'object' && side !== null;
 }
 
-async function readPair(api: Api, config: Config, row: StoryRow): Promise<PairReading | SvcError> {
+async function readPair(api: Api, config: Config, row: RemapEntry): Promise<PairReading | SvcError> {
   const pair = must(config.models.find(({ v3 }) => v3 === row.model));
   const answers = await orError(() =>
     Promise.all([readV3(api, config, pair, row), readV4(api, config, pair, row)]),
@@ -104,14 +104,14 @@ async function readPair(api: Api, config: Config, row: StoryRow): Promise<PairRe
   };
 }
 
-async function readV4(api: Api, config: Config, pair: ModelPair, row: StoryRow) {
+async function readV4(api: Api, config: Config, pair: ModelPair, row: RemapEntry) {
   const svcId = must(row.path === '' ? row.v4_svc_id : row.parent_v4_svc_id);
   const record = await api.fetchRecord({ pair, companyId: must(row.v4_company_id), svcId });
   return sideIn(record, config, row, must(row.v4_svc_id));
 }
 
 /** V3 has no route for one record: it is looked for by its key. */
-async function readV3(api: Api, config: Config, pair: ModelPair, row: StoryRow) {
+async function readV3(api: Api, config: Config, pair: ModelPair, row: RemapEntry) {
   const key = row.path === '' ? row.platform_id : row.parent_platform_id;
   const svcId = must(row.path === '' ? row.v3_svc_id : row.parent_v3_svc_id);
   const [region, companyId] = [must(row.region), must(row.v3_company_id)];
@@ -141,7 +141,7 @@ async function readV3(api: Api, config: Config, pair: ModelPair, row: StoryRow) 
 function sideIn(
   record: RecordMembers | null,
   { fieldPrefix }: Config,
-  { path }: StoryRow,
+  { path }: RemapEntry,
   svcId: bigint,
 ): { readonly side: PairSide; readonly members: RecordMembers } | null {
   const members =
@@ -190,11 +190,11 @@ function judgeReading({ row, v3, v4 }: PairReading, isV3Shown: boolean): Verdict
   return compareSides(row, isShown(v3) ? v3 : null, v4);
 }
 
-function wasDeletedInV4({ status, reason }: StoryRow): boolean {
+function wasDeletedInV4({ status, reason }: RemapEntry): boolean {
   return status === 'deleted' && /(^|_)deleted_in_(v4|both)$/.test(reason ?? '');
 }
 
-function compareSides(row: StoryRow, v3: PairSide | null, v4: PairSide): Verdict {
+function compareSides(row: RemapEntry, v3: PairSide | null, v4: PairSide): Verdict {
   const isV3Company = v3 === null || v3.company_id === String(row.v3_company_id);
   if (!isV3Company || v4.company_id !== String(row.v4_company_id)) return 'company_differs';
   if (row.matched_by === 'decision') {

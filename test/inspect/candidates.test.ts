@@ -53,18 +53,18 @@ const fieldOf = (name: string) => (pair: { readonly fields: readonly { readonly 
 
 it('explain shows each candidate beside a record without a twin, from either side', () => {
   withRemap('full', (db) => {
-    const [changed] = explain(db, 2n).stories;
+    const [changed] = explain(db, 2n).entries;
     expect(changed?.candidates.map(fieldOf('name'))).toEqual([
       { name: 'name', v3: 'Ada', v4: 'ADA', verdict: 'differs' },
     ]);
-    const [several] = explain(db, 3n).stories;
+    const [several] = explain(db, 3n).entries;
     expect(several?.candidates.map(fieldOf('name'))).toEqual([
       { name: 'name', v3: 'Bob', v4: 'Bob', verdict: 'same' },
       { name: 'name', v3: 'Bob', v4: 'Rob', verdict: 'differs' },
     ]);
-    const [ofV4] = explain(db, 102n).stories;
+    const [ofV4] = explain(db, 102n).entries;
     expect(ofV4?.candidates).toMatchObject([{ v3_svc_id: '2', v4_svc_id: '102' }]);
-    const [child] = explain(db, 11n).stories;
+    const [child] = explain(db, 11n).entries;
     expect(child?.candidates.map(fieldOf('description'))).toEqual([
       { name: 'description', v3: 'pens', v4: 'ink', verdict: 'differs' },
       { name: 'description', v3: 'pens', v4: 'pens', verdict: 'same' },

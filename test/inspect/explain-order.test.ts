@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { buildRemap } from '../../src/match/build-remap.js';
-import { readStoryRows } from '../../src/store/story-rows.js';
+import { readEntries } from '../../src/store/remap-entries.js';
 import { configOf, INVOICES, openExported, things } from '../match/exported.js';
 
 describe('rows that have an id', () => {
@@ -12,7 +12,7 @@ describe('rows that have an id', () => {
     });
     buildRemap({ db, config, named: [], clock: { now: () => 0 }, onProgress: () => {} });
     const question = { model: INVOICES, path: null, region: null, companyId: null, id: 5n };
-    const rows = readStoryRows(db, question, 10).map(({ path, v3_svc_id, v4_svc_id }) => [
+    const rows = readEntries(db, question, 10).map(({ path, v3_svc_id, v4_svc_id }) => [
       path,
       v3_svc_id,
       v4_svc_id,

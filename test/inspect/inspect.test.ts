@@ -39,10 +39,10 @@ describe('after a run', () => {
 
   it('explain shows both records, their lists and the V4 id', async () => {
     const { code, json } = await jsonOf('explain', MODEL, matched.v3_svc_id);
-    const story = json.stories.find((one: { row: Row }) => one.row.v3_svc_id === matched.v3_svc_id);
+    const entry = json.entries.find((one: { row: Row }) => one.row.v3_svc_id === matched.v3_svc_id);
     expect(code).toBe(0);
-    expect(story.row.v4_svc_id).toBe(matched.v4_svc_id);
-    expect(story.fields).toContainEqual(
+    expect(entry.row.v4_svc_id).toBe(matched.v4_svc_id);
+    expect(entry.fields).toContainEqual(
       expect.objectContaining({
         name: 'svc_id',
         v3: matched.v3_svc_id,
@@ -50,8 +50,8 @@ describe('after a run', () => {
         verdict: 'service',
       }),
     );
-    expect(story.fields).toContainEqual(expect.objectContaining({ name: 'platform_id', verdict: 'same' }));
-    expect(story.lists.map((list: { generation: string }) => list.generation)).toEqual(['v3', 'v4']);
+    expect(entry.fields).toContainEqual(expect.objectContaining({ name: 'platform_id', verdict: 'same' }));
+    expect(entry.lists.map((list: { generation: string }) => list.generation)).toEqual(['v3', 'v4']);
     expect((await project.run('explain', MODEL, matched.v3_svc_id)).stdout).toContain('Next: ');
   });
 
@@ -184,12 +184,12 @@ describe('a record that is explained', () => {
       ['eu', '76'],
       ['us', '77'],
     ] as const) {
-      const { stories } = JSON.parse((await explain('7', '--region', region)).stdout);
-      expect(stories).toMatchObject([
+      const { entries } = JSON.parse((await explain('7', '--region', region)).stdout);
+      expect(entries).toMatchObject([
         { row: { region, v3_svc_id: '7', v4_svc_id: v4Id, status: 'matched' } },
       ]);
       // Not the lists of the other region or company.
-      expect(stories[0].lists.map(({ name }: { name: string }) => name)).toEqual([
+      expect(entries[0].lists.map(({ name }: { name: string }) => name)).toEqual([
         expect.stringContaining(region),
         expect.stringContaining(region === 'eu' ? '31' : '32'),
       ]);
@@ -201,7 +201,7 @@ describe('a record that is explained', () => {
     const { explain } = await open('ids');
     const { code, stdout } = await explain('7', '--region', 'us');
     expect(code).toBe(0);
-    expect(JSON.parse(stdout).stories[0].fields).toEqual([
+    expect(JSON.parse(stdout).entries[0].fields).toEqual([
       { name: 'svc_id', v3: '7', v4: '77', verdict: 'service' },
       { name: 'platform_id', v3: 'us-6', v4: 'us-6', verdict: 'same' },
       { name: 'platform_unique_id', v3: 'unique-us-6', v4: 'unique-us-6', verdict: 'same' },
@@ -211,11 +211,11 @@ describe('a record that is explained', () => {
 
   it('is shown with its record if it is a line item', async () => {
     const { explain } = await open('full');
-    const { stories } = JSON.parse((await explain('709', '--region', 'us')).stdout);
-    expect(stories).toMatchObject([
+    const { entries } = JSON.parse((await explain('709', '--region', 'us')).stdout);
+    expect(entries).toMatchObject([
       { row: { path: 'line_items', v3_svc_id: '709' }, parent: { v3_svc_id: '9', v4_svc_id: '79' } },
     ]);
-    expect(stories[0].fields).toEqual([
+    expect(entries[0].fields).toEqual([
       { name: 'svc_id', v3: '709', v4: '779', verdict: 'service' },
       { name: 'platform_id', v3: 'line-us-8', v4: 'line-us-8', verdict: 'same' },
     ]);
@@ -227,7 +227,7 @@ describe('a record that is explained', () => {
     const config = JSON.parse(readFileSync(file, 'utf8'));
     writeFileSync(file, JSON.stringify({ ...config, companies: { match: 'same_id' } }));
     const { code, stdout } = await explain('66');
-    expect([code, JSON.parse(stdout)]).toMatchObject([1, { stale: true, stories: [] }]);
+    expect([code, JSON.parse(stdout)]).toMatchObject([1, { stale: true, entries: [] }]);
     expect(JSON.parse(stdout).unknown).toEqual([expect.stringContaining('rejected')]);
   });
 });

@@ -1,10 +1,10 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { judgeReadings, type PairReading, type PairSide } from '../../src/inspect/verify.js';
-import type { StoryRow } from '../../src/store/story-rows.js';
+import type { RemapEntry } from '../../src/store/remap-entries.js';
 import { keysOf, makeFolder, runCli } from '../support/run-cli.js';
 import { serveFile } from '../support/serve-http.js';
 
-const ROW: StoryRow = {
+const ROW: RemapEntry = {
   id: 1n,
   model: 'accounting/invoices',
   path: '',
@@ -36,7 +36,7 @@ describe('a pair read again', () => {
   const parentDeleted = { status: 'deleted', reason: 'parent_deleted_in_v4' } as const;
   const deletedInBoth = { status: 'deleted', reason: 'deleted_in_both' } as const;
   const deletedInV3 = { status: 'deleted', reason: 'deleted_in_v3' } as const;
-  it.each<[string, Partial<StoryRow>, Changes<PairSide>, Changes<PairSide>, string]>([
+  it.each<[string, Partial<RemapEntry>, Changes<PairSide>, Changes<PairSide>, string]>([
     ['the same', {}, {}, {}, 'agrees'],
     ['the same, V3 unread', {}, 'unknown', {}, 'agrees'],
     ['another V4 company', {}, {}, { company_id: '6' }, 'company_differs'],

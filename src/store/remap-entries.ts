@@ -3,19 +3,20 @@ import { must } from '../text/at.js';
 import { filterParams, onlyFindings, REMAP_FILTER, type RemapFilter, type RemapRow } from './remap.js';
 import type { Db } from './sqlite.js';
 
-export interface StoryRow extends RemapRow {
+/** A row of the remap, and the ids of the record that a child belongs to. */
+export interface RemapEntry extends RemapRow {
   readonly id: bigint;
   readonly parent_v3_svc_id: bigint | null;
   readonly parent_v4_svc_id: bigint | null;
 }
 
-const STORY_ROWS = `
+const ENTRIES = `
   select g.id, g.model, g.path, g.region, g.v3_company_id, g.v4_company_id, g.platform_id, g.parent_platform_id,
     g.v3_svc_id, g.v4_svc_id, g.status, g.reason, g.matched_by, g.evidence,
     p.v3_svc_id as parent_v3_svc_id, p.v4_svc_id as parent_v4_svc_id
   from remap_entry as g left join remap_row as p on p.id = g.parent`;
 
-export interface StoryQuestion {
+export interface EntryQuestion {
   readonly model: string;
   /** Null: records and children. */
   readonly path: string | null;
@@ -24,10 +25,10 @@ export interface StoryQuestion {
   readonly id: bigint;
 }
 
-export function readStoryRows(db: Db, question: StoryQuestion, limit: number): StoryRow[] {
+export function readEntries(db: Db, question: EntryQuestion, limit: number): RemapEntry[] {
   return db
-    .prepare<[object], StoryRow>(`
-      ${STORY_ROWS}
+    .prepare<[object], RemapEntry>(`
+      ${ENTRIES}
       where (g.v3_svc_id = @id or g.v4_svc_id = @id) and g.model = @model
         and (@path is null or g.path = @path)
         and (@region is null or g.region = @region or (g.region is null and g.v4_svc_id = @id))
@@ -36,9 +37,9 @@ export function readStoryRows(db: Db, question: StoryQuestion, limit: number): S
     .all({ ...question, limit });
 }
 
-export function readFindingStories(db: Db, filter: RemapFilter): Iterable<StoryRow> {
+export function readFindingEntries(db: Db, filter: RemapFilter): Iterable<RemapEntry> {
   return db
-    .prepare<[object], StoryRow>(`${STORY_ROWS} where ${REMAP_FILTER} order by g.id`)
+    .prepare<[object], RemapEntry>(`${ENTRIES} where ${REMAP_FILTER} order by g.id`)
     .iterate(filterParams(onlyFindings(filter)));
 }
 
@@ -81,7 +82,7 @@ const STORED_CHILD = `
  */
 export function readStoredSide(
   db: Db,
-  row: StoryRow,
+  row: RemapEntry,
   generation: Generation,
   svcId = row[`${generation}_svc_id`],
 ): StoredSide | undefined {
@@ -110,10 +111,10 @@ export function readCompanyPairing(db: Db, row: RemapRow): CompanyPairing | unde
 }
 
 /** Rows with both ids, in the order of the remap: about `wanted`, at least one of each group. */
-export function readPairSample(db: Db, wanted: number): StoryRow[] {
+export function readPairSample(db: Db, wanted: number): RemapEntry[] {
   return db
-    .prepare<[object], StoryRow>(`
-      ${STORY_ROWS}
+    .prepare<[object], RemapEntry>(`
+      ${ENTRIES}
       where g.id in (
         select id from (
           select r.id, row_number() over (partition by r.group_id order by r.id) as place,
