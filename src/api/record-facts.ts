@@ -20,14 +20,13 @@ export function digestFacts(record: object, fields: readonly string[]): RecordFa
   return Int32Array.from(fields, (field) => digestValue(Reflect.get(record, field)));
 }
 
-const TIME = /^\d{4}-\d\d-\d\d(?:[T ]|$)/;
 const DECIMAL = /^-?\d+\.\d+$/;
 
 /** A digest by meaning: times by the second, `"1.50"` like `1.5`. 0 for no value, objects and lists. */
 function digestValue(value: unknown): number {
   if (typeof value === 'number' || typeof value === 'boolean') return crc32(String(value)) | 1;
   if (typeof value !== 'string' || value === '') return 0;
-  const ms = TIME.test(value) ? Date.parse(value) : Number.NaN;
+  const ms = parseIsoDate(value);
   if (!Number.isNaN(ms)) return crc32(`time ${Math.floor(ms / 1000)}`) | 1;
   return crc32(DECIMAL.test(value) ? String(Number(value)) : value) | 1;
 }
@@ -53,18 +52,18 @@ export function latestDate(record: Members, names: readonly string[]): number | 
   for (const name of names) {
     const value = record[name];
     if (typeof value !== 'string') continue;
-    // Dates in UTC of one length compare as texts, which is faster than parsing them.
-    if (value.length === latestText.length && value <= latestText && value.endsWith('Z')) continue;
+    // Dates of the usual form and one length compare as texts, which is faster than parsing them.
+    if (value.length === latestText.length && value <= latestText && USUAL.test(value)) continue;
     const ms = parseIsoDate(value);
     if (Number.isNaN(ms) || ms <= latest) continue;
     latest = ms;
-    latestText = value.endsWith('Z') ? value : '';
+    latestText = USUAL.test(value) ? value : '';
   }
   return Number.isNaN(latest) ? null : latest;
 }
 
-/** `YYYY-MM-DDThh:mm:ss.sssZ` with a day that every month has. */
-const USUAL = /^\d{4}-\d\d-(?:[01]\d|2[0-8])T\d\d:\d\d:\d\d\.\d{3}Z$/;
+/** `YYYY-MM-DDThh:mm:ssZ` or `YYYY-MM-DDThh:mm:ss.sssZ`, with a day that every month has. */
+const USUAL = /^\d{4}-\d\d-(?:[01]\d|2[0-8])T\d\d:\d\d:\d\d(?:\.\d{3})?Z$/;
 const ISO_DATE =
   /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?))?(?:[Zz]|([+-]\d\d)(?::?(\d\d))?)?$/;
 
