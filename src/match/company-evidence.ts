@@ -16,6 +16,8 @@ const MAX_COUNTED = 10_000_000;
 const MAX_SAMPLES = 200;
 const MIN_SAMPLES = 4;
 const MAX_SAMPLES_OF_ALL = 400_000;
+/** Records of each side that are compared for one key; live ones go first. */
+const MAX_RECORDS_OF_KEY = 4;
 
 /** Keys by which companies are found that may be pairs, and records of these keys at most. */
 const SAMPLED_KEYS = 8;
@@ -202,6 +204,34 @@ interface Sample {
   readonly key: string;
 }
 
+const recordsOfKey = (side: 'v3' | 'v4') => `
+      select id from record indexed by record_key
+      where platform_id = k.platform_id and stream_id = k.${side}_stream and company_id = k.${side}_company
+      order by deleted, id limit ${MAX_RECORDS_OF_KEY}`;
+
+/** As many keys of each model, so that no model decides alone. */
+const SELECT_SAMPLES = `
+  with common as (
+    select w3.stream_id as v3_stream, w3.company_id as v3_company, w4.stream_id as v4_stream, w4.company_id as v4_company,
+      w4.model
+    from temp.place as w4
+      cross join temp.place as w3 on w3.generation = 3 and w3.company = @v3 and w3.model = w4.model and w3.read_in_full
+    where w4.generation = 4 and w4.company = @v4 and w4.read_in_full),
+  sampled as (
+    select distinct w.*, b.platform_id
+    from common as w
+      cross join record as b indexed by record_key
+        on b.stream_id = w.v4_stream and b.company_id = w.v4_company and b.platform_id in (
+          select distinct r.platform_id from record as r
+          where r.stream_id = w.v4_stream and exists (
+            select 1 from record as a indexed by record_key
+            where a.platform_id = r.platform_id and a.stream_id = w.v3_stream and a.company_id = w.v3_company)
+          limit (@limit - 1) / (select count(*) from common) + 1))
+  select a.id as a, b.id as b, k.model || ' ' || k.platform_id as key
+  from sampled as k
+    cross join record as a on a.id in (${recordsOfKey('v3')})
+    cross join record as b on b.id in (${recordsOfKey('v4')})`;
+
 /**
  * Compares up to 200 shared keys of each pair that could be the best of one of its companies or, with half as many
  * agreeing keys, rival it. The pairs with the most shared keys go first.
@@ -209,15 +239,7 @@ interface Sample {
 function compareSamples(db: Db, config: Config, evidence: Counted[]): void {
   const quota = Math.floor(MAX_SAMPLES_OF_ALL / Math.max(1, evidence.length));
   const limit = Math.min(MAX_SAMPLES, Math.max(MIN_SAMPLES, quota));
-  const select = db.prepare<[bigint, bigint, bigint], Sample>(`
-    select a.id as a, b.id as b, w4.model || ' ' || a.platform_id as key
-    from temp.place as w4
-      cross join temp.place as w3 on w3.generation = 3 and w3.company = ? and w3.model = w4.model and w3.read_in_full
-      cross join record as b on b.stream_id = w4.stream_id
-      cross join record as a indexed by record_key
-        on a.platform_id = b.platform_id and a.stream_id = w3.stream_id and a.company_id = w3.company_id
-    where w4.generation = 4 and w4.company = ? and w4.read_in_full
-    limit ?`);
+  const select = db.prepare<[object], Sample>(SELECT_SAMPLES);
   const best = { v3: new Map<number, number>(), v4: new Map<number, number>() };
   const canMatter = ({ v3, v4, shared, isShared }: Counted) => {
     const most = isShared ? Math.min(shared, limit) : limit;
@@ -229,7 +251,8 @@ function compareSamples(db: Db, config: Config, evidence: Counted[]): void {
   );
   for (const isTop of [true, false]) {
     const wanted = (rounds.get(isTop) ?? []).filter(canMatter).map((pair) => {
-      return { pair, samples: select.all(BigInt(pair.v3), BigInt(pair.v4), BigInt(limit)) };
+      const { v3, v4 } = pair;
+      return { pair, samples: select.all({ v3: BigInt(v3), v4: BigInt(v4), limit: BigInt(limit) }) };
     });
     const ids = wanted.flatMap(({ samples }) => samples.flatMap(({ a, b }) => [a, b]));
     const read = readFacts(db, config, ids);

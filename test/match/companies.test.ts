@@ -129,6 +129,53 @@ describe('companies are paired', () => {
   });
 });
 
+describe('the keys of two companies that are compared', () => {
+  /** Records of both companies, and a small V4 company that agrees with the V3 one by chance. */
+  const besides = (v3: readonly Thing[], v4: readonly Thing[]) => ({
+    v3: [...v3, ...stages(1, 100)],
+    v4: [...v4, ...stages(11, 100), ...stages(12, 2)],
+  });
+  const stages = (company: number, count: number) =>
+    records(company, 500, count).map((thing) => ({ ...thing, model: 'crm/stages' }));
+  const withFacts = (company: number, count: number, facts: string) =>
+    records(company, 0, count).map((thing) => ({ ...thing, facts }));
+
+  it.each<[string, Exported, string]>([
+    [
+      'are no other ones where many records have one key',
+      besides(
+        withFacts(1, 15, 'old').map((thing) => ({ ...thing, key: 'x' })),
+        withFacts(11, 15, 'new').map((thing) => ({ ...thing, key: 'x' })),
+      ),
+      '1→11 overlap 100/101 of 101/101',
+    ],
+    [
+      'are of all models, if the records of one have nothing to compare',
+      besides(withFacts(1, 250, ''), withFacts(11, 250, '')),
+      '1→11 overlap 100/350 of 350/350',
+    ],
+    [
+      'are of all models, if the records of one differ',
+      besides(withFacts(1, 110, 'old'), withFacts(11, 110, 'new')),
+      '1→11 overlap 100/210 of 210/210',
+    ],
+  ])('%s', (_, exported, expected) => {
+    expect(pairingOf(exported).companies[0]).toBe(expected);
+  });
+
+  it('are compared by their live records first', () => {
+    const versions = (company: number, facts: string) =>
+      records(company, 0, 9).map((thing, at) => ({
+        ...thing,
+        key: 'x',
+        deleted: at < 8,
+        facts: `${facts}${at}`,
+      }));
+    const v4 = versions(11, 'new').map((thing) => (thing.deleted ? thing : { ...thing, facts: 'old8' }));
+    expect(pairingOf({ v3: versions(1, 'old'), v4 }).companies).toEqual(['1→11 overlap 1/1 of 1/1']);
+  });
+});
+
 /** More company pairs than are counted one by one. */
 const MANY = 600;
 
