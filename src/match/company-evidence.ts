@@ -19,7 +19,7 @@ const MAX_SAMPLES_OF_ALL = 400_000;
 /** Records of each side that are compared for one key; live ones go first. */
 const MAX_RECORDS_OF_KEY = 4;
 
-/** Keys by which companies are found that may be pairs, and records of these keys at most. */
+/** Keys of a model by which companies are found that may be pairs, and records of all these keys at most. */
 const SAMPLED_KEYS = 8;
 const MAX_SAMPLED_RECORDS = 400_000;
 
@@ -118,7 +118,7 @@ function countKeys(db: Db): Pick<CompanyCounts, 'keys'> & { readonly pairs: Pair
   return { keys, pairs: isAffordable() ? pairs : null };
 }
 
-function add(counts: Map<number, number>, key: number, count: number): void {
+function add<Key>(counts: Map<Key, number>, key: Key, count: number): void {
   counts.set(key, (counts.get(key) ?? 0) + count);
 }
 
@@ -176,25 +176,24 @@ function findAgreeingPairs(
   return pairs;
 }
 
-/** One key of each of the most frequent sets of companies, until each V4 company has a few. */
+/** One key of each of the most frequent sets of companies, until each V4 company has a few of each model. */
 function sampleKeys(db: Db): { sampled: { key: string; model: string }[]; unsampled: Set<number> } {
-  const samples = new Map<number, number>();
+  const samples = new Map<string, number>();
   const sampled: { key: string; model: string }[] = [];
+  const companies = new Set<number>();
   const unsampled = new Set<number>();
   let records = 0;
   for (const { v3, v4, key, model } of readKeySets(db)) {
-    if (v3.size === 0 || v4.size === 0) continue;
-    const open = [...v4].filter((company) => (samples.get(company) ?? 0) < SAMPLED_KEYS);
-    if (open.length === 0) continue;
-    if (records + v3.size + v4.size > MAX_SAMPLED_RECORDS) {
-      for (const company of open) if (!samples.has(company)) unsampled.add(company);
-      continue;
-    }
+    const isOpen = (company: number) => (samples.get(`${company} ${model}`) ?? 0) < SAMPLED_KEYS;
+    if (v3.size === 0 || ![...v4].some(isOpen)) continue;
+    const isTooMuch = records + v3.size + v4.size > MAX_SAMPLED_RECORDS;
+    for (const company of v4) (isTooMuch ? unsampled : companies).add(company);
+    if (isTooMuch) continue;
     records += v3.size + v4.size;
     sampled.push({ key, model });
-    for (const company of v4) add(samples, company, 1);
+    for (const company of v4) add(samples, `${company} ${model}`, 1);
   }
-  for (const company of samples.keys()) unsampled.delete(company);
+  for (const company of companies) unsampled.delete(company);
   return { sampled, unsampled };
 }
 

@@ -221,6 +221,23 @@ describe(`${MANY} companies that use the same numbers as keys`, () => {
     expect(pairing.companies[0]).toBe(`1→${MANY} overlap 1/1 of 1/1`);
   });
 
+  it('pair by the records of a model with few keys if those of others have nothing to compare', () => {
+    const side = (companyOf: (at: number) => number) => {
+      const one = onePerCompany('k', companyOf, (at) => at);
+      // Ten sets of two keys for each company, beside the only key of the other model.
+      const sets = Array.from({ length: 40 }, (_, number) =>
+        one.flatMap((thing, at) => {
+          const record = { ...thing, id: companyOf(at) * 100 + number, key: `k${number}`, facts: '' };
+          return (at + Math.floor(number / 2)) % 20 < 10 ? [record] : [];
+        }),
+      );
+      return [...one.map((thing) => ({ ...thing, model: 'crm/stages' })), ...sets.flat()];
+    };
+    const v3 = side((at) => at + 1);
+    const v4 = side((at) => MANY - at);
+    expect(matchedBy(pairingOf({ v3, v4 }))).toEqual({ overlap: MANY });
+  });
+
   it('do not pair by equal ids if all agree with all', () => {
     const same = onePerCompany(
       '1',
