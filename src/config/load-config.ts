@@ -97,13 +97,19 @@ type Problem = Pick<z.core.$ZodIssue, 'path' | 'message'>;
 /** Repeated keys, and `__proto__`, which becomes no member of an object. */
 function findKeyProblems(text: string): Problem[] {
   const seen = new Set<string>();
+  const repeated = new Set<string>();
   const problems: Problem[] = [];
   visit(text, {
     onObjectProperty: (name, _offset, _length, _line, _column, pathOfObject) => {
-      const path = [...pathOfObject(), name];
+      const parent = pathOfObject();
+      const path = [...parent, name];
       const key = JSON.stringify(path);
+      const isRepeated = seen.has(key);
+      // The members of a repeated object are repeated with it.
+      const isNamed = repeated.has(JSON.stringify(parent));
       if (name === '__proto__') problems.push({ path, message: 'is not a setting' });
-      else if (seen.has(key)) problems.push({ path, message: 'is set more than once' });
+      else if (isRepeated && !isNamed) problems.push({ path, message: 'is set more than once' });
+      if (isRepeated) repeated.add(key);
       seen.add(key);
     },
   });

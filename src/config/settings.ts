@@ -50,17 +50,16 @@ function resolveModel(given: z.output<typeof model>): ModelPair {
 const A_LIMIT = { error: 'must be a whole number of at least 0, or a share from "0%" to "100%"' };
 
 const limitValue = z.union(
-  [z.int().min(0), z.string().regex(/^(?:100(?:\.0{1,9})?|\d{1,2}(?:\.\d{1,9})?)%$/)],
+  [z.int().min(0), z.string().regex(/^(?:100(?:\.0{1,9})?|\d{1,2}(?:\.\d{1,9})?)%$/, A_LIMIT)],
   A_LIMIT,
 );
 
 const limitsByName = Object.fromEntries(LIMIT_NAMES.map((name) => [name, limitValue.exactOptional()]));
 
 const nonEmpty = z.string().min(1);
+const AN_ID = { error: 'must be an id: digits, in quotes above 9007199254740991' };
 const id = z
-  .union([z.int().min(0), z.string().regex(/^\d{1,19}$/)], {
-    error: 'must be an id: digits, in quotes above 9007199254740991',
-  })
+  .union([z.int().min(0), z.string().regex(/^\d{1,19}$/, AN_ID)], AN_ID)
   .transform((value) => BigInt(value))
   .refine((value) => value <= MAX_INT64, 'is beyond 64 bits');
 const ids = z.array(id).prefault([]);
@@ -83,11 +82,13 @@ export const v4BaseUrl = baseUrl
   .transform(withoutSlash);
 
 const NAME = '[A-Za-z_][A-Za-z0-9_]*';
-const fieldName = z.string().regex(new RegExp(`^${NAME}$`));
-const fieldPath = z.string().regex(new RegExp(`^${NAME}(?:\\.${NAME})*$`));
+const fieldName = z.string().regex(new RegExp(`^${NAME}$`), 'must be the name of a field');
+const fieldPath = z
+  .string()
+  .regex(new RegExp(`^${NAME}(?:\\.${NAME})*$`), 'must be the name of a field, such as "company.svc_id"');
 const modelPath = z.string().regex(/^[\w-]+\/[\w-]+$/, 'must be category/model: "accounting/invoices"');
-const modelName = z.string().regex(/^[\w-]+$/);
-const regionName = z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/);
+const modelName = z.string().regex(/^[\w-]+$/, 'must be the name of a V4 data model: "invoices"');
+export const regionName = z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/);
 
 function withoutSlash(url: string): string {
   return url.replace(/\/+$/, '');
@@ -125,7 +126,10 @@ const region = z
 
 const v3 = z.strictObject({
   regions: z
-    .record(regionName, region)
+    .record(regionName, region, {
+      error: ({ code }) =>
+        code === 'invalid_key' ? 'must be a name of letters, digits, "_", "." and "-"' : undefined,
+    })
     .refine((regions) => Object.keys(regions).length > 0, 'needs at least one region')
     .describe('V3 endpoints, each under a name of your choice.'),
   ...speed,

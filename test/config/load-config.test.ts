@@ -281,6 +281,9 @@ describe('problems', () => {
     ['a window that begins now', { backfill: { days: 0 } }, 'backfill.days'],
     ['a limit with more behind it', { limits: { merged: '5%x' } }, 'limits.merged'],
     ['a limit on what is wanted', { limits: { matched: 1 } }, 'limits: Unrecognized key'],
+    ['an id in letters', { companies: { include: ['x'] } }, 'companies.include[0]'],
+    ['a field with a space', { models: [{ v3: 'a/b', children: ['line items'] }] }, 'models[0].children[0]'],
+    ['a V4 name that is a path', { models: [{ v3: 'a/b', v4: 'a/b' }] }, 'models[0].v4'],
     ['a negative id', { companies: { include: [-1] } }, 'companies.include[0]'],
     ['an id beyond 64 bits', { companies: { include: ['9223372036854775808'] } }, 'companies.include[0]'],
     ['an id beyond numbers', { companies: { include: [9007199254740992] } }, 'companies.include[0]'],
@@ -302,6 +305,7 @@ describe('problems', () => {
     const message = await problemsAt(more);
     expect(message).toContain(`.json: ${place}`);
     expect(message).not.toContain('hunter2');
+    expect(message).not.toMatch(/pattern|Invalid key/);
   });
 
   it.each([
@@ -357,6 +361,10 @@ describe('problems', () => {
   it('include keys set twice, empty files, missing files and endless ones', async () => {
     expect(await problemsOf(() => load('{\n "v3": {},\n "v4": {"a": 1, "a": 2},\n "v3": {}\n}'))).toMatch(
       /v4\.a: is set more than once\n {2}v3: is set more than once/,
+    );
+    const region = '"eu": {"baseUrl": "https://x"}';
+    expect(await problemsOf(() => load(`{"v3": {"regions": {${region}, ${region}}}}`))).toMatch(
+      /\.json: v3\.regions\.eu: is set more than once$/,
     );
     expect(await problemsOf(() => load(' // nothing\n'))).toContain('this is not JSON');
     expect(await problemsOf(() => load('[]'))).toContain('the configuration');
