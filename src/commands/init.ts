@@ -43,9 +43,17 @@ async function writeStarter(options: InitOptions, globals: object, { env }: Io):
 
 async function renderStarter({ v3 = [], v4 }: InitOptions): Promise<string> {
   const { default: starter } = await import('./starter-config.jsonc');
-  const { PLACEHOLDER_HOST, v3BaseUrl, v4BaseUrl } = await import('../config/settings.js');
+  const { PLACEHOLDER_HOST, regionName, v3BaseUrl, v4BaseUrl } = await import('../config/settings.js');
+  const seen = new Set<string>();
   const regions = v3.map((text) => {
     const [, region = 'default', address = ''] = /^(?:([\w.-]+)=)?(.*)$/.exec(text) ?? [];
+    if (seen.has(region)) throw new SvcError('usage', `--v3 names the region "${region}" twice.`);
+    if (!regionName.safeParse(region).success)
+      throw new SvcError(
+        'usage',
+        `--v3 "${region}" is not a name of a region: begin with a letter or digit.`,
+      );
+    seen.add(region);
     const baseUrl = checkAddress('--v3', v3BaseUrl.safeParse(address));
     return `      ${JSON.stringify(region)}: { "baseUrl": ${baseUrl}, "apiKeyEnv": "SVC_MIGRATE_V3_API_KEY" },`;
   });

@@ -118,6 +118,18 @@ describe('init', () => {
     expect((await run('init', '--config', 'none/c.jsonc')).code).toBe(6);
   });
 
+  it.each([
+    ['a region twice', 'eu=https://eu.x/v3', 'eu=https://us.x/v3'],
+    ['the usual region twice', 'https://eu.x/v3', 'https://us.x/v3'],
+    ['an unusable name', '_eu=https://eu.x/v3'],
+    ['no address', 'eu='],
+  ])('refuses %s, and writes nothing', async (_, ...addresses) => {
+    const cwd = makeFolder();
+    const words = addresses.flatMap((address) => ['--v3', address]);
+    expect((await runCli(['init', ...words], { cwd })).code).toBe(2);
+    expect(filesIn(cwd)).toEqual([]);
+  });
+
   it('writes addresses, also of several regions', async () => {
     const cwd = makeFolder();
     const words = 'init --v3 eu=https://eu.x/v3 --v3 us=https://us.x/v3 --v4 https://v4.x'.split(' ');
