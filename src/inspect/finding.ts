@@ -68,7 +68,7 @@ export function buildDiagnosis(checked: readonly (Finding & { readonly area: str
 export function renderDiagnosis({ findings, corrections, ready }: Diagnosis, width: number): string {
   const lines = findings.flatMap(({ area, level, text, fix }, index) => [
     ...(findings[index - 1]?.area === area ? [] : [`${area}\n`]),
-    `  ${MARKS[level]} ${wrapText(escapeUnseen(text), width, INDENT).join('\n').trimStart()}\n`,
+    `  ${MARKS[level]} ${wrapText(escapeLines(text), width, INDENT).join('\n').trimStart()}\n`,
     ...(fix === null ? [] : [wrapLines([`${INDENT}→ ${escapeUnseen(fix)}`], width)]),
   ]);
   const toDo = `${corrections.length === 0 ? 'fix each PROBLEM' : 'fix each PROBLEM, paste these lines'}, then svc-migrate doctor`;

@@ -274,6 +274,13 @@ describe('doctor', () => {
     expect(odd).toEqual([]);
   });
 
+  it('lists the mistakes of a configuration one a line', async () => {
+    const { cwd, env } = projectOf({ maxAge: 'x', payload: 'x' });
+    const { code, stdout } = await runCli(['doctor'], { cwd, env });
+    expect(code).toBe(2);
+    expect(stdout).toMatch(/has 2 mistakes:\n {10}payload: .*\n {10}maxAge: /);
+  });
+
   it('leaves out models that neither API has', async () => {
     const models = [...MODELS, { v3: 'crm/stages' }];
     const { exit, corrections } = await diagnose(() => undefined, { models });
