@@ -12,7 +12,7 @@ export const verifyCommand: DefineCommand = (run) =>
     )
     .option(
       '--sample <n>',
-      'pairs to read, some of each model and company',
+      'pairs to read; at least one of each model, company and reason',
       wholeNumber(1, 100_000),
       DEFAULT_SAMPLE,
     )

@@ -115,7 +115,8 @@ async function readV3(api: Api, config: Config, pair: ModelPair, row: RemapEntry
   const key = row.path === '' ? row.platform_id : row.parent_platform_id;
   const svcId = must(row.path === '' ? row.v3_svc_id : row.parent_v3_svc_id);
   const [region, companyId] = [must(row.region), must(row.v3_company_id)];
-  if (key === null) return 'unknown';
+  // A filter may take `null` for no value.
+  if (key === null || key === 'null') return 'unknown';
   const page = await orError(() =>
     api.fetchRawList({
       stream: { generation: 'v3', region, model: pair.v3, companyId },
