@@ -195,17 +195,29 @@ async function writeDrafts(
     const { text, v3, v4 } = draftDecisions(db, config, filter, DECISIONS_HEADER);
     await createFile(writeDecisions, text);
     written.push(`Wrote ${writeDecisions}: ${countOf(v3, 'V3 id')} and ${countOf(v4, 'V4 id')} to decide.`);
-    next.push(
-      `Next: Edit ${writeDecisions}, name it as "decisions" in the configuration, and run \`svc-migrate remap\`.`,
-    );
+    const use =
+      config.decisions === null
+        ? 'name it as "decisions" in the configuration'
+        : `add its lines to ${config.decisions}`;
+    next.push(nextOfDraft(v3 + v4, writeDecisions, use));
   }
   if (writeCompanies !== undefined) {
     const { text, v3 } = draftCompanies(db, filter, COMPANIES_HEADER);
     await createFile(writeCompanies, text);
     written.push(`Wrote ${writeCompanies}: ${countOf(v3, 'V3 company', 'V3 companies')} to pair.`);
-    next.push(
-      `Next: Edit ${writeCompanies}, set "companies": {"match": {"file": …}} to it, and run \`svc-migrate remap\`.`,
-    );
+    const { match } = config.companies;
+    const use =
+      typeof match === 'string'
+        ? 'set "companies": {"match": {"file": …}} to it'
+        : `add its lines to ${match.file}`;
+    next.push(nextOfDraft(v3, writeCompanies, use));
   }
   return ({ width }) => `${[...written, ...next].flatMap((line) => wrapText(line, width)).join('\n')}\n`;
+}
+
+/** A second draft must not replace the file of the first: its answers would be lost. */
+function nextOfDraft(lines: number, file: string, use: string): string {
+  return lines === 0
+    ? `Next: ${file} has no line to fill in: accept what is left in "limits", or ask the operator.`
+    : `Next: Edit ${file}, ${use}, and run \`svc-migrate remap\`.`;
 }

@@ -32,7 +32,8 @@ export interface Draft {
 const DECISIONS_HEAD = `# Each id below is open, and nothing is decided until you edit it. To decide one, remove the # before its line and replace
 # the ? with its id on the other side, or with nothing if it has none there; say why in the column note. A pair needs one
 # line, that of its V3 id or that of its V4 id; a line that repeats another has no effect.
-# Then set "decisions" to this file in the configuration and run: svc-migrate remap
+# Then set "decisions" to this file in the configuration, or add the lines to the file that it names, and run:
+# svc-migrate remap
 `;
 
 const SHOWN_FIELDS = [
@@ -164,7 +165,8 @@ function describeStored(
 
 const COMPANIES_HEAD = `# Each V3 company below could not be paired for certain. To pair one, remove the # before its line and replace the ?
 # with its V4 company, or with nothing if it is not in V4; each V4 company once.
-# Then set "companies": {"match": {"file": "…"}} to this file in the configuration and run: svc-migrate remap
+# Then set "companies": {"match": {"file": "…"}} to this file in the configuration, or add the lines to the file that it
+# names, and run: svc-migrate remap
 `;
 
 const MAX_SPARE = 20;

@@ -120,7 +120,9 @@ export const reportSchema = z
     companies: z.array(companyRow.extend(rowCounts)).describe('Most findings first.'),
     reasons: z.array(reasonCounts).describe('The findings by reason.'),
     windows: z.array(windowRow).describe("The start of V4's history, by model."),
-    spareV4Companies: count.describe('V4 companies that have no pair and are not a candidate for one.'),
+    spareV4Companies: count.describe(
+      'V4 companies that have no pair and are not a candidate for one, while a V3 company has none.',
+    ),
     lists: z.array(listGroupRow).describe('The lists of each model and region that ended in the same way.'),
     completeness: z
       .array(listRow)

@@ -219,8 +219,12 @@ export function readUnpairedCompanies(db: Db, scope: Scope): UnpairedCompany[] {
   return readAll(db, sql, scope);
 }
 
-/** The V4 companies that are neither paired nor a candidate of an ambiguous company. */
-const SPARE_V4 = `v3_company_id is null and matched_by = 'none'`;
+/**
+ * The V4 companies that are neither paired nor a candidate of an ambiguous company; none if a companies file settles
+ * every V3 company without a pair.
+ */
+const SPARE_V4 = `company.v3_company_id is null and company.matched_by = 'none'
+  and exists (select 1 from company as open where open.v3_company_id is not null and open.matched_by = 'none')`;
 
 export function countSpareV4Companies(db: Db): number {
   const sql = `select count(*) as companies from company where ${SPARE_V4}`;

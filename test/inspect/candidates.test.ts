@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { draftCompanies, draftDecisions } from '../../src/inspect/draft-answers.js';
 import { explainRecord, renderExplanation } from '../../src/inspect/explain.js';
+import { countSpareV4Companies } from '../../src/store/report-rows.js';
 import type { Db } from '../../src/store/sqlite.js';
 import { configOf, type Exported, INVOICES, openExported, remapOf, things } from '../match/exported.js';
 
@@ -132,6 +133,15 @@ describe('a draft of pairs of companies', () => {
 
   it('lists no company where every V4 company is paired', () => {
     expect(linesOf({ v3: V3, v4: V4 })).toEqual([0]);
+  });
+
+  it('lists no company, and names no V4 company as left, where a file settled those without a pair', () => {
+    const { db, close } = openExported(config, { v3: V3, v4: V4, v4Companies: [503] });
+    remapOf(db, config);
+    expect(countSpareV4Companies(db)).toBe(1);
+    db.exec(`update company set matched_by = 'file' where v3_company_id = 3`);
+    expect([countSpareV4Companies(db), draftCompanies(db, {}, 'header').v3]).toEqual([0, 0]);
+    close();
   });
 
   it('names the first V4 companies, and how many more there are', () => {

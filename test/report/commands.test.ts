@@ -5,6 +5,7 @@ import { checkCommand } from '../../src/commands/check.js';
 import { findingsCommand } from '../../src/commands/findings.js';
 import { reportCommand } from '../../src/commands/report.js';
 import { statusCommand } from '../../src/commands/status.js';
+import type { Config } from '../../src/config/config.js';
 import { readDecisionsFile } from '../../src/config/user-files.js';
 import { orError, SvcError } from '../../src/errors.js';
 import { CLEAN, ioOf, MIXED, NOW, runIn, type Scene, type TestScene, textOf, withScene } from './support.js';
@@ -354,6 +355,23 @@ describe('findings', () => {
         text.replace('#accounting/invoices,,default,1,10,?', 'accounting/invoices,,default,1,10,?'),
       );
       expect(await codeOf(() => readDecisionsFile({ ...test.config, decisions: edited }))).toBe('bad_input');
+    });
+  });
+
+  it('adds a second draft to the file of the first, and edits no draft without lines', async () => {
+    await withScene(OPEN, async (test) => {
+      const draft = async (settings: Partial<Config>, ...words: string[]) => {
+        const io = ioOf({ ...test, config: { ...test.config, ...settings } });
+        return textOf(await runIn(findingsCommand, ['findings', ...words], io), { width: 1000 });
+      };
+      const fileOf = (name: string) => join(test.folder, name);
+      const [one, two, three] = [fileOf('1.csv'), fileOf('2.csv'), fileOf('3.csv')];
+      const first = await draft({}, '--write-decisions', one);
+      expect(first).toContain(`Next: Edit ${one}, name it as "decisions" in the configuration`);
+      const second = await draft({ decisions: one }, '--write-decisions', two);
+      expect(second).toContain(`Next: Edit ${two}, add its lines to ${one}`);
+      const empty = await draft({}, '--reason', 'no_platform_id', '--write-decisions', three);
+      expect(empty).toContain(`Next: ${three} has no line to fill in`);
     });
   });
 
