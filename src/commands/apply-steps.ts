@@ -18,6 +18,7 @@ import {
 } from '../apply/run-apply.js';
 import { findKind, requireTargets, type Selection, selectTargets } from '../apply/select-targets.js';
 import { type OutcomeCount, sumOf, unmappedOf } from '../apply/verdict.js';
+import type { ApplyTarget } from '../config/apply-targets.js';
 import type { Config } from '../config/config.js';
 import { EXIT_BY_CODE, SvcError, throwIfInterrupted } from '../errors.js';
 import { judgeDatabase } from '../report/gate.js';
@@ -36,6 +37,7 @@ import {
 } from './apply-text.js';
 import type { Io, Result, Style } from './command.js';
 import { readVerifiedRemap } from './database.js';
+import { placeOf } from './options.js';
 
 export interface StepOptions {
   readonly words: readonly string[];
@@ -78,6 +80,17 @@ async function configFor(words: readonly string[], io: Io): Promise<Config | nul
 
 function select({ words, table, ids = [] }: StepOptions, config: Config | null, io: Io): Selection[] {
   return selectTargets({ words, table, ids }, config?.apply.targets ?? [], io.env);
+}
+
+/** @throws SvcError `usage`, also for a model, field or region that is not configured */
+function targetsOf(options: StepOptions, config: Config, io: Io): ApplyTarget[] {
+  const targets = requireTargets(select(options, config, io));
+  for (const { model, models = {}, region } of targets.flatMap(({ ids }) => ids)) {
+    for (const name of [model ?? null, ...Object.values(models)]) {
+      if (name !== null) placeOf(name, { region }, config);
+    }
+  }
+  return targets;
 }
 
 function commandOf(action: string, { words, table, ids = [] }: StepOptions, ...flags: string[]): string {
@@ -170,7 +183,7 @@ function nextOfUnmapped(columns: readonly Counted[], otherwise: string): string 
 
 export async function plan(options: StepOptions, io: Io): Promise<Result> {
   const config = await io.config();
-  const targets = requireTargets(select(options, config, io));
+  const targets = targetsOf(options, config, io);
   const context = contextOf('plan', io);
   return withRemap(config, options, io, async (remap, readGate) => {
     const plans = await planTargets(targets, remap, context);
@@ -218,7 +231,7 @@ function planResult(
 export async function write(options: StepOptions, io: Io): Promise<Result> {
   if (options.yes !== true) assertTerminal(io);
   const config = await io.config();
-  const targets = requireTargets(select(options, config, io));
+  const targets = targetsOf(options, config, io);
   const context = contextOf('write', io);
   return withRemap(config, options, io, async (remap, readGate) => {
     if (options.yes !== true) {
@@ -338,7 +351,7 @@ export async function printSql(
   io: Io,
 ): Promise<Result> {
   const config = await io.config();
-  const named = requireTargets(select(options, config, io));
+  const named = targetsOf(options, config, io);
   const targets = options.words.length === 0 ? named.filter(({ kind }) => kind === dialect) : named;
   if (targets.length === 0)
     throw new SvcError('usage', `No target of ${dialect} is configured.`, {

@@ -21,6 +21,7 @@ const TARGETS = {
     ],
   },
 };
+const ITEM_IN_UE = '{"column":"item","model":"payments/items","region":"ue"}';
 const ADHOC = ['shop.db', '--table', 'o', '--ids', 'item=payments/items'] as const;
 
 async function openShop(sql = SHOP, config: object = TARGETS) {
@@ -233,6 +234,10 @@ describe('apply', () => {
     [['apply', 'plan', 'nothing'], 2],
     [['apply', 'plan', 'shop.db'], 2],
     [['apply', 'plan', 'shop.db', '--table', 'o', '--ids', 'item'], 2],
+    [['apply', 'plan', 'shop.db', '--table', 'o', '--ids', 'item=payments/itms'], 2],
+    [['apply', 'plan', 'shop.db', '--table', 'o', '--ids', 'item=payments/items#lines'], 2],
+    [['apply', 'plan', 'shop.db', '--table', 'o', '--ids', ITEM_IN_UE], 2],
+    [['apply', 'write', 'shop.db', '--yes', '--table', 'o', '--ids', 'item=payments/itms'], 2],
     [['apply', 'plan', 'shop.db', '--table', 'nix', '--ids', 'item=payments/items'], 6],
     [['apply', 'plan', 'shop.db', '--table', 'o', '--ids', 'nix=payments/items'], 6],
     [['apply', 'plan', 'svc-migrate.db', '--table', 'stream', '--ids', 'id=payments/items'], 6],
