@@ -43,7 +43,7 @@ async function status(io: Io): Promise<Result> {
       ...shown.map((list) => `  ${nameOfStream(list)}: ${describeReading(list)}`),
       ...(more > 0 ? [`  … and ${groupDigits(more)} more`] : []),
       ...describeRemap(report),
-      `Verdict: ${title}: ${lead.join(' ')}`,
+      `Verdict: ${title}. ${lead.join(' ')}`,
       `Next: ${report.next}`,
     ];
     return wrapLines(lines.map(escapeUnseen), width);
@@ -73,7 +73,7 @@ function buildStatus(
 
 function describeDatabase({ lists, evidence }: Report, { file, bytes }: DatabaseFile): string[] {
   const { oldestReadAt, ageHours } = evidence;
-  const age = ageHours === null ? '' : `, ${ageHours} h ago`;
+  const age = ageHours === null ? '' : `, ${ageHours === 0 ? 'less than 1' : ageHours} h ago`;
   return [
     `Database: ${file} (${formatBytes(bytes)})`,
     ...GENERATIONS.map((generation) => describeLists(generation, lists)),

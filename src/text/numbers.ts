@@ -8,7 +8,7 @@ export function countOf(count: number, noun: string, plural = `${noun}s`): strin
 
 export function listFirst(names: readonly string[], max = 4, separator = ', '): string {
   const more = names.length - max;
-  return [...names.slice(0, max), ...(more > 0 ? [`${groupDigits(more)} more`] : [])].join(separator);
+  return [...names.slice(0, max), ...(more > 0 ? [`and ${groupDigits(more)} more`] : [])].join(separator);
 }
 
 /** A percentage rounded to one decimal. Only none is 0 %, only all are 100 %. */
