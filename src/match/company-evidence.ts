@@ -225,7 +225,8 @@ const SELECT_SAMPLES = `
           where r.stream_id = w.v4_stream and exists (
             select 1 from record as a indexed by record_key
             where a.platform_id = r.platform_id and a.stream_id = w.v3_stream and a.company_id = w.v3_company)
-          limit (@limit - 1) / (select count(*) from common) + 1))
+          limit (@limit - 1) / (select count(*) from common) + 1)
+    limit @limit)
   select a.id as a, b.id as b, k.model || ' ' || k.platform_id as key
   from sampled as k
     cross join record as a on a.id in (${recordsOfKey('v3')})

@@ -13,7 +13,7 @@ function records(company: number, first: number, count: number): Thing[] {
   }));
 }
 
-const CONFIG = configOf({ models: [modelOf(INVOICES), modelOf('crm/stages')] });
+const CONFIG = configOf({ models: [INVOICES, 'crm/stages', 'crm/tags'].map((v3) => modelOf(v3)) });
 
 /** The remap's companies, `v3→v4 matched_by agreeing/shared of v3_keys/v4_keys`, and how many of its rows have each outcome. */
 function pairingOf(exported: Exported, named: readonly NamedCompanyPair[] = []) {
@@ -161,6 +161,15 @@ describe('the keys of two companies that are compared', () => {
     ],
   ])('%s', (_, exported, expected) => {
     expect(pairingOf(exported).companies[0]).toBe(expected);
+  });
+
+  it('are 200 at most', () => {
+    const ofModels = (company: number) =>
+      CONFIG.models.flatMap(({ v3: model }, at) =>
+        records(company, at * 100, 100).map((thing) => ({ ...thing, model })),
+      );
+    const { companies } = pairingOf({ v3: ofModels(1), v4: ofModels(11) });
+    expect(companies).toEqual(['1→11 overlap 200/300 of 300/300']);
   });
 
   it('are compared by their live records first', () => {
