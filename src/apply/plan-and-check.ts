@@ -4,7 +4,7 @@ import { labelOf } from './crosswalk.js';
 import type { Database, Obstacle } from './db/database.js';
 import { buildJudge, describeEmptyPaths } from './judge.js';
 import type { RemapIds } from './remap-ids.js';
-import type { ColumnState } from './state.js';
+import { type ColumnState, detectStateChange } from './state.js';
 import { countStored, scopeNames, selectCrosswalk } from './statements.js';
 import { describeNotNull, findSwitchObstacles, nameFirst, readRowStates } from './switch-columns.js';
 import type { ApplyTable, TableColumn } from './tables.js';
@@ -99,7 +99,10 @@ export function isRight(column: CheckedColumn): boolean {
 /** Compares every cell with the crosswalk, and the crosswalk with the remap. Changes nothing. */
 export async function checkTable(table: ApplyTable, remap: RemapIds | null): Promise<CheckedColumn[]> {
   const checked: CheckedColumn[] = [];
-  for (const column of table.columns) checked.push(await checkColumn(table, column, remap));
+  for (const column of table.columns) {
+    const check = () => checkColumn(table, column, remap);
+    checked.push(await detectStateChange(table.db, [column], [column.state?.state], check));
+  }
   return checked;
 }
 

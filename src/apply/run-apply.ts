@@ -13,7 +13,7 @@ import { type CheckedColumn, type ColumnPlan, checkTable, planTable } from './pl
 import { printScripts, type Scripts } from './print.js';
 import type { RemapIds } from './remap-ids.js';
 import { openPlace, placeKey, type Selection } from './select-targets.js';
-import { dropEmptyStates } from './state.js';
+import { detectStateChange, dropEmptyStates } from './state.js';
 import {
   assertReady,
   findSwitchObstacles,
@@ -158,7 +158,7 @@ export function writeTargets(
     const switchedBefore = tables.flatMap((table) =>
       table.columns.filter(isSwitched).map(({ column }) => ({ ...nameOf(table), column: column.name })),
     );
-    for (const table of tables) assertWritable(table);
+    for (const table of tables) await assertWritable(table);
     const files = targets.filter(isFile);
     if (files.length === 0 && tables.every(({ columns }) => columns.every(isSwitched)))
       throw alreadySwitched(tables);
@@ -263,20 +263,24 @@ async function discard(claims: readonly Claim[], tables: readonly ApplyTable[]):
   for (const table of new Set(claims.map((claim) => claim.table))) {
     const isClaimed = (name: string) =>
       claims.some((claim) => claim.table === table && claim.column.column.name === name);
+    // Another process may have written a claimed column since.
+    const isToUndo = ({ column, state }: TableColumn) => state?.state === 'writing' && isClaimed(column.name);
     const [now] = await openWrittenTables(table.db, table.facts.table);
-    if (now !== undefined)
-      await undoTable({ ...now, columns: now.columns.filter(({ column }) => isClaimed(column.name)) });
+    if (now !== undefined) await undoTable({ ...now, columns: now.columns.filter(isToUndo) });
   }
   for (const db of new Set(tables.map(({ db }) => db))) await dropEmptyStates(db);
 }
 
-function assertWritable(table: ApplyTable): void {
+async function assertWritable(table: ApplyTable): Promise<void> {
   for (const column of table.columns.filter((each) => !isSwitched(each))) {
     const stop = findWriteObstacles(table, column).find(({ stops }) => stops === 'write');
-    if (stop !== undefined)
-      throw new SvcError(stop.code === 'undoing' ? 'incomplete' : 'bad_input', `${stop.text}`, {
+    if (stop === undefined) continue;
+    // A column beside it may be another process's.
+    await detectStateChange(table.db, [column], [column.state?.state], async () => {
+      throw new SvcError(stop.code === 'undoing' ? 'incomplete' : 'bad_input', stop.text, {
         hint: 'Nothing was written. `svc-migrate apply plan` shows everything that stands in the way.',
       });
+    });
   }
 }
 
@@ -345,8 +349,7 @@ async function openSelections(
       continue;
     }
     const configured = await openTable(db, target);
-    const others = configured.columns.filter(({ state }) => state === null);
-    tables.push({ ...configured, columns: [...(written?.columns ?? []), ...others] });
+    tables.push({ ...configured, columns: written?.columns ?? [] }, configured);
   }
   return merge(tables);
 }
@@ -524,7 +527,7 @@ export function printTargets(
         hint: 'Name the targets of one database: its scripts run in that one.',
       });
     for (const table of tables) {
-      assertWritable(table);
+      await assertWritable(table);
       const written = table.columns.find(({ state }) => state !== null);
       if (written !== undefined) {
         throw new SvcError('bad_input', `${table.facts.table}.${written.column.name} was written already.`, {

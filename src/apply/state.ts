@@ -137,30 +137,59 @@ export async function changeState(
   to: ColumnState,
   remap: string | null = null,
 ): Promise<void> {
+  if (!(await moveState(db, column, from, to, remap))) throw busyColumn(column);
+}
+
+async function moveState(
+  db: Database,
+  column: CrosswalkColumn,
+  from: readonly ColumnState[],
+  to: ColumnState,
+  remap: string | null = null,
+): Promise<boolean> {
   const allowed = from.map((state) => db.literal(state)).join(', ');
   const moved = await db.execute(`${setStateSql(db, column, to, remap)} and state in (${allowed})`);
-  if (moved === 0) throw busyColumn(column);
+  return moved > 0;
 }
 
 /**
- * Runs work on a column. If the work fails, it must leave the state of the column unchanged.
+ * Runs work in a transaction while a column is in a state. Does nothing if another undo of the column has ended: a column
+ * that is there now belongs to a later write.
+ */
+export async function whileInState(
+  db: Database,
+  column: CrosswalkColumn,
+  state: ColumnState,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  const run = async () => {
+    if (await moveState(db, column, [state], state)) await work();
+  };
+  await orDropped(db, column.table, () => db.transaction('write', run));
+}
+
+/**
+ * Runs work on columns. If the work fails, it must leave each of them in one of the states; undefined: not recorded.
  *
- * @throws SvcError `locked` instead of the error of the work if another process changed the state
+ * @throws SvcError `locked` instead of the error of the work if another process moved a column to another state
  */
 export async function detectStateChange<T>(
   db: Database,
-  column: CrosswalkColumn & { readonly state: StoredState | null },
+  columns: readonly CrosswalkColumn[],
+  states: readonly (ColumnState | undefined)[],
   work: () => Promise<T>,
 ): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const now = findState(await readStates(db), column.table, column.column.name);
-    throw now?.state === column.state?.state ? error : busyColumn(column, error);
+    const stored = await readStates(db);
+    const stateOf = ({ table, column }: CrosswalkColumn) => findState(stored, table, column.name)?.state;
+    const moved = columns.find((column) => !states.includes(stateOf(column)));
+    throw moved === undefined ? error : busyColumn(moved, error);
   }
 }
 
-const WRITABLE: readonly ColumnState[] = ['writing', 'written', 'switching'];
+export const WRITABLE: readonly ColumnState[] = ['writing', 'written', 'switching'];
 
 /**
  * Locks the row of a column for a write until the transaction ends. Returns its state.
@@ -195,11 +224,6 @@ export function setStateSql(
 export function deleteStateSql(db: Database, column: CrosswalkColumn): string {
   const { where, table } = locateState(db, column);
   return `delete from ${table} where ${where}`;
-}
-
-export async function deleteState(db: Database, column: CrosswalkColumn): Promise<void> {
-  const remove = () => db.execute(deleteStateSql(db, column));
-  await orDropped(db, column.table, () => db.transaction('write', remove));
 }
 
 export async function dropEmptyStates(db: Database): Promise<void> {

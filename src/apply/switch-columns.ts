@@ -3,7 +3,14 @@ import { must } from '../text/at.js';
 import { countOf } from '../text/numbers.js';
 import type { CrosswalkColumn } from './crosswalk.js';
 import { type Database, executeAll, type Obstacle } from './db/database.js';
-import { changeState, deleteState, detectStateChange, lockForWrite } from './state.js';
+import {
+  changeState,
+  deleteStateSql,
+  detectStateChange,
+  lockForWrite,
+  WRITABLE,
+  whileInState,
+} from './state.js';
 import {
   addColumn,
   countRows,
@@ -81,37 +88,38 @@ export function findSwitchObstacles({ db, facts }: ApplyTable, column: Crosswalk
  */
 export async function switchTable(table: ApplyTable, isEmptying: boolean): Promise<SwitchedColumn[]> {
   const { db } = table;
-  const columns = await listSwitchable(table);
-  if (columns.length > 0) {
+  const columns = listSwitchable(table);
+  const before = table.columns.filter(isSwitched).map(doneBefore);
+  if (columns.length === 0) return before;
+  const switched = await detectStateChange(db, columns, WRITABLE, async () => {
+    for (const column of columns) await assertWhole({ ...table, column });
     if (!db.supportsTransactionalDdl) await db.transaction('write', () => prepare(table, columns));
-    const results = await db.transaction('write', async () => {
+    return db.transaction('write', async () => {
       if (db.supportsTransactionalDdl) await prepare(table, columns);
       await executeAll(db, db.lockTable(tableSql(db, table.facts)));
       const done: SwitchedColumn[] = [];
       for (const column of columns) done.push(await switchOne(table, column, isEmptying));
       return done;
     });
-    return [...table.columns.filter(isSwitched).map(doneBefore), ...results];
-  }
-  return table.columns.map(doneBefore);
+  });
+  return [...before, ...switched];
 }
 
-async function listSwitchable(table: ApplyTable): Promise<TableColumn[]> {
+function listSwitchable(table: ApplyTable): TableColumn[] {
   const columns = table.columns.filter((column) => !isSwitched(column));
-  for (const column of columns) {
-    assertWritten(table, column);
-    await assertWhole({ ...table, column });
-  }
+  for (const column of columns) assertWritten(table, column);
   return columns;
 }
 
 /** Refuses before the first table is switched what would be refused later. Rows are read only if an id has no V4 id. */
 export async function assertReady(table: ApplyTable, isEmptying: boolean): Promise<void> {
   const { db } = table;
-  for (const column of await listSwitchable(table)) {
-    if ((await db.query(selectUnmapped(db, column))).length === 0) continue;
-    assertSwitchable(table, column, await readRowStates(db, column, 'written'), isEmptying);
-  }
+  for (const column of listSwitchable(table))
+    await detectStateChange(db, [column], WRITABLE, async () => {
+      await assertWhole({ ...table, column });
+      if ((await db.query(selectUnmapped(db, column))).length === 0) return;
+      assertSwitchable(table, column, await readRowStates(db, column, 'written'), isEmptying);
+    });
 }
 
 function doneBefore({ column }: TableColumn): SwitchedColumn {
@@ -269,7 +277,8 @@ export async function undoTable(table: ApplyTable, undone: UndoneColumn[] = []):
   const { db } = table;
   const recorded = table.columns.filter(({ state }) => state !== null);
   const now = await refreshIfThere(table);
-  for (const column of recorded) await detectStateChange(db, column, () => assertUndoable(now, column));
+  for (const column of recorded)
+    await detectStateChange(db, [column], [column.state?.state], () => assertUndoable(now, column));
   for (const column of recorded) undone.push(await undoColumn(table, column));
   return undone;
 }
@@ -283,53 +292,52 @@ async function undoColumn(table: ApplyTable, column: TableColumn): Promise<Undon
   const { db } = table;
   const now = await refreshIfThere(table);
   const tableGone = isTableGone(now.facts);
-  const back = await detectStateChange(db, column, async () => {
+  const back = await detectStateChange(db, [column], [column.state?.state], async () => {
     if (isSwitched(column) && !tableGone && !hasColumn(now, column.v4)) {
       await db.transaction('write', async () => {
         await changeState(db, column, ['switched'], 'switched');
         await db.execute(addColumn(db, column, column.v4));
       });
     }
-    return db.transaction('write', () => takeSwitchBack(table, column, tableGone));
+    return db.transaction('write', () => takeSwitchBack(table, column));
   });
   const emptied: { column: string; why: string }[] = [];
-  for (const name of addedColumns(await refreshIfThere(table), column)) {
+  for (const name of undoState(column) === 'undoing' ? [column.v4, column.v3] : [column.v4]) {
     const why = await dropOrEmpty(table, column, name);
     if (why !== null) emptied.push({ column: name, why });
   }
-  await db.transaction('write', () => db.execute(`drop table if exists ${crosswalkSql(db, column)}`));
-  await deleteState(db, column);
+  await whileInState(db, column, undoState(column), async () => {
+    await db.execute(`drop table if exists ${crosswalkSql(db, column)}`);
+    await db.execute(deleteStateSql(db, column));
+  });
   return { column: column.column.name, tableGone, ...back, emptied };
 }
 
-function addedColumns(now: ApplyTable, column: TableColumn): string[] {
-  const state = column.state?.state;
-  const hasV3 = state === 'switching' || state === 'switched' || state === 'undoing';
-  return [column.v4, ...(hasV3 ? [column.v3] : [])].filter((name) => hasColumn(now, name));
+/** The state while the columns that were added are being dropped. */
+function undoState({ state }: TableColumn): 'undoing' | 'dropping' {
+  return state?.state === 'writing' || state?.state === 'written' || state?.state === 'dropping'
+    ? 'dropping'
+    : 'undoing';
 }
 
 type Back = Pick<UndoneColumn, 'restored' | 'changedSinceCount' | 'changedSince'>;
 
 /** One transaction, whose state says that it must not be repeated: cells may be changed again by their application. */
-async function takeSwitchBack(table: ApplyTable, column: TableColumn, tableGone: boolean): Promise<Back> {
+async function takeSwitchBack(table: ApplyTable, column: TableColumn): Promise<Back> {
   const { db } = table;
   const { state } = must(column.state);
-  // Another undo may be dropping the columns that are read below.
-  if (!tableGone && (state === 'switched' || state === 'undoing'))
-    await executeAll(db, db.lockTable(tableSql(db, table.facts)));
+  // Only from the state that was read: another process may have switched the column while this one waited for its lock.
+  await changeState(db, column, [state], undoState(column));
   const now = await refreshIfThere(table);
   await assertUndoable(now, column);
-  const isToRestore = state === 'switched' && !isTableGone(now.facts);
-  const hasV3 = state === 'switched' || state === 'switching' || state === 'undoing';
-  // Only from the state that was read: another process may have switched the column while this one waited for its lock.
-  await changeState(db, column, [state], hasV3 ? 'undoing' : 'dropping');
-  if (!isToRestore) {
+  if (state !== 'switched' || isTableGone(now.facts)) {
     const canCompare = [column.column.name, column.v3, column.v4].every((name) => hasColumn(now, name));
     if (state !== 'undoing' || !canCompare || !(await hasCrosswalk(db, column)))
       return { restored: 0, changedSinceCount: 0, changedSince: [] };
     const states = await readRowStates(db, column, 'switched');
     return { restored: 0, ...(await nameChanged(db, column, 'switched', states, ['changed'])) };
   }
+  await executeAll(db, db.lockTable(tableSql(db, table.facts)));
   const phase = (await hasCrosswalk(db, column)) ? 'switched' : 'alone';
   const before = await repairV4(db, column, phase);
   const changed = await nameChanged(db, column, phase, before, ['changed', 'since', 'wrong']);
@@ -386,14 +394,16 @@ export async function nameFirst(
 /** Returns why a column could only be emptied; null if it is dropped. */
 async function dropOrEmpty(table: ApplyTable, column: TableColumn, name: string): Promise<string | null> {
   const { db } = table;
+  const run = (sql: string) =>
+    whileInState(db, column, undoState(column), async () => {
+      if (hasColumn(await refreshIfThere(table), name)) await db.execute(sql);
+    });
   try {
-    await db.transaction('write', () => db.execute(dropColumn(db, column, name)));
+    await run(dropColumn(db, column, name));
     return null;
   } catch (error) {
-    // Another undo may have dropped it first.
-    if (!hasColumn(await refreshIfThere(table), name)) return null;
     if (!(error instanceof SvcError) || error.code !== 'bad_input') throw error;
-    await db.transaction('write', () => db.execute(emptyColumn(db, column, name)));
+    await run(emptyColumn(db, column, name));
     return error.message;
   }
 }

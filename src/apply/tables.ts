@@ -30,8 +30,8 @@ export async function openTable(
   db: Database,
   target: { readonly name: string; readonly table: string; readonly ids: readonly IdColumn[] },
 ): Promise<ApplyTable> {
-  const now = await introspect(db, target.table);
   const states = await readStates(db);
+  const now = await introspect(db, target.table);
   const contradictions = await findContradictions(db, now, states);
   const facts = { ...now, obstacles: [...contradictions, ...now.obstacles] };
   const columns = groupIds(target.ids).map((ids) => {

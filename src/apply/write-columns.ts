@@ -4,7 +4,14 @@ import type { CrosswalkColumn } from './crosswalk.js';
 import { type Database, executeAll, type Obstacle, type Value } from './db/database.js';
 import { buildJudge, describeEmptyPaths, type Judge } from './judge.js';
 import type { RemapIds } from './remap-ids.js';
-import { changeState, claimColumn, lockForWrite } from './state.js';
+import {
+  type ColumnState,
+  changeState,
+  claimColumn,
+  detectStateChange,
+  lockForWrite,
+  WRITABLE,
+} from './state.js';
 import {
   addColumn,
   crosswalkColumns,
@@ -115,15 +122,27 @@ export async function loadTable(
       await claimColumn(db, column, remap.sha256);
       onClaim(column);
     }
-    await db.transaction('write', async () => {
-      await lockForWrite(db, column);
-      await executeAll(db, db.createTable(crosswalkDefinition(db, column)));
-    });
-    const tally = await db.transaction('write', () => loadCrosswalk(db, column, remap, onProgress));
+    await whileWritable(db, column, () => executeAll(db, db.createTable(crosswalkDefinition(db, column))));
+    // A second process waits here.
+    const tally = await whileWritable(db, column, () => loadCrosswalk(db, column, remap, onProgress));
     const notes = describeEmptyPaths(table.facts.table, column.ids, tally.emptyPaths());
     loaded.push({ column: column.column.name, counts: tally.list(), notes });
   }
   return loaded;
+}
+
+/**
+ * Runs work in a transaction that locks the state of a column.
+ *
+ * @throws SvcError `locked` if another process switched the column or is taking it back
+ */
+function whileWritable<T>(
+  db: Database,
+  column: CrosswalkColumn,
+  work: (state: ColumnState) => Promise<T>,
+): Promise<T> {
+  const run = async () => work(await lockForWrite(db, column));
+  return detectStateChange(db, [column], WRITABLE, () => db.transaction('write', run));
 }
 
 /** Replaces the rows of the crosswalk: the data, the remap or the definition may have changed since the last write. */
@@ -133,8 +152,6 @@ async function loadCrosswalk(
   remap: RemapIds,
   onProgress: OnProgress,
 ): Promise<Tally> {
-  // A second process waits here.
-  await lockForWrite(db, column);
   const tally = new Tally();
   const table = crosswalkSql(db, column);
   const names = crosswalkColumns(column);
@@ -154,8 +171,7 @@ async function loadCrosswalk(
 export async function addColumns(table: ApplyTable): Promise<void> {
   const { db } = table;
   for (const column of table.columns.filter((each) => !isSwitched(each)))
-    await db.transaction('write', async () => {
-      await lockForWrite(db, column);
+    await whileWritable(db, column, async () => {
       if (!hasColumn(await refresh(table), column.v4)) await db.execute(addColumn(db, column, column.v4));
     });
 }
@@ -169,9 +185,8 @@ export async function fillTable(
   const { db } = table;
   const written: WrittenColumn[] = [];
   for (const column of table.columns.filter((each) => !isSwitched(each))) {
-    const changed = await db.transaction('write', async () => {
+    const changed = await whileWritable(db, column, async (state) => {
       // Where DDL commits, another process may have prepared the switch since: COLUMN_v3 is then ours.
-      const state = await lockForWrite(db, column);
       const next = state === 'switching' ? state : 'written';
       await changeState(db, column, [state], next, remap.sha256);
       return executeAll(db, fillColumn(db, column));

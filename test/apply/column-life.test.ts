@@ -289,7 +289,7 @@ describe('the life of a column', () => {
     },
   );
 
-  it.each([1, 2, 3])('refuses a write before step %i of an undo that has begun', async (step) => {
+  it.each([1, 2])('refuses a write before step %i of an undo that has begun', async (step) => {
     const scene = openScene({ sql: PLAIN });
     const before = dumpOf(scene.file);
     await scene.write();

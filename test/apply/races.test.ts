@@ -1,15 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { findColumn } from '../../src/apply/crosswalk.js';
 import type { Database } from '../../src/apply/db/database.js';
+import type { RemapIds } from '../../src/apply/remap-ids.js';
+import { writeTargets } from '../../src/apply/run-apply.js';
+import { openTable } from '../../src/apply/tables.js';
 import { Draw } from '../../src/sandbox/seeded-random.js';
 import { campaignSize } from '../support/campaign.js';
 import { listPlaces, openPlace } from './support/places.js';
-import { commandsOn } from './support/scene.js';
+import { CONNECTION, CYCLE, commandsOn, fakeRemap, id } from './support/scene.js';
 import { testServer } from './support/servers.js';
 
-type Step = 'write' | 'switch' | 'undo';
+type Step = 'write' | 'switch' | 'undo' | 'check';
 type Race = readonly [one: Step, other: Step, after: readonly Step[]];
 
+const TABLE = 'create table o(id int primary key, item int); insert into o values (1, 20), (2, 30)';
 const PLACES = listPlaces((name) => campaignSize({ small: null, full: testServer(name) }));
 const RACES: readonly Race[] = [
   ['write', 'write', []],
@@ -45,7 +50,7 @@ function hesitating(db: Database, draw: Draw): Database {
 describe.each(PLACES)('$name: two processes at once', ({ server, isThere }) => {
   it.skipIf(!isThere).each(RACES)('%s and %s after %j', async (one, other, after) => {
     const { shop } = await openPlace(server);
-    await shop.run('create table o(id int primary key, item int); insert into o values (1, 20), (2, 30)');
+    await shop.run(TABLE);
     const before = await shop.dump();
     const run = commandsOn(shop.open);
     for (let round = 0; round < ROUNDS; round += 1) {
@@ -62,5 +67,118 @@ describe.each(PLACES)('$name: two processes at once', ({ server, isThere }) => {
       await run.undo();
       expect(await shop.dump()).toBe(before);
     }
+  });
+});
+
+type Overtaken = readonly [slow: Step, after: readonly Step[], meanwhile: readonly Step[]];
+
+const OVERTAKEN: readonly Overtaken[] = [
+  ['write', ['write'], ['undo']],
+  ['write', ['write', 'switch'], ['undo', 'write']],
+  ['switch', ['write'], ['undo']],
+  ['switch', ['write'], ['undo', 'write', 'switch']],
+  ['undo', ['write'], ['undo', 'write']],
+  ['undo', ['write', 'switch'], ['undo', 'write', 'switch']],
+  ['check', ['write', 'switch'], ['undo']],
+  ['check', ['write', 'switch'], ['undo', 'write']],
+];
+
+/** Runs work before one call outside of transactions; `left`: the calls until then. */
+function overtaken(db: Database, state: { left: number }, work: () => Promise<void>): Database {
+  let isInTransaction = false;
+  const step = async () => {
+    if (isInTransaction) return;
+    state.left -= 1;
+    if (state.left === -1) await work();
+  };
+  return {
+    ...db,
+    introspect: (table) => step().then(() => db.introspect(table)),
+    listTables: () => step().then(() => db.listTables()),
+    query: (sql) => step().then(() => db.query(sql)),
+    transaction: async (mode, work) => {
+      await step();
+      isInTransaction = true;
+      return db.transaction(mode, work).finally(() => {
+        isInTransaction = false;
+      });
+    },
+  };
+}
+
+describe.each(PLACES)('$name: others overtake a process at each of its steps', ({ server, isThere }) => {
+  it.skipIf(!isThere).each(OVERTAKEN)('%s after %j, meanwhile %j', async (slow, after, meanwhile) => {
+    const { shop } = await openPlace(server);
+    await shop.run(TABLE);
+    const before = await shop.dump();
+    const run = commandsOn(shop.open);
+    for (let at = 0, isOver = false; !isOver; at += 1) {
+      for (const step of after) await run[step]();
+      const state = { left: at };
+      const others = async () => {
+        for (const step of meanwhile) await run[step]();
+      };
+      const late = commandsOn(shop.open, { wrap: (db) => overtaken(db, state, others) });
+      const code = await late[slow]().then(
+        () => null,
+        (error) => error.code,
+      );
+      expect([null, 'locked', 'incomplete']).toContain(code);
+      await run.undo();
+      expect(await shop.dump()).toBe(before);
+      isOver = state.left >= 0;
+    }
+  });
+});
+
+describe.each(PLACES)('$name: a table that is opened beside an undo', ({ server, isThere }) => {
+  it.skipIf(!isThere)('has no column of another process that no state records', async () => {
+    const { shop } = await openPlace(server);
+    await shop.run(TABLE);
+    const run = commandsOn(shop.open);
+    for (let at = 0, isOver = false; !isOver; at += 1) {
+      await run.write();
+      const state = { left: at };
+      const db = await shop.open();
+      const late = overtaken(db, state, async () => void (await run.undo()));
+      const { facts, columns } = await openTable(late, { name: 'o', table: 'o', ids: [id()] });
+      await db.close();
+      const isRecorded = columns.some((column) => column.state !== null);
+      expect(isRecorded || findColumn(db, facts, 'item_v4') === undefined).toBe(true);
+      isOver = state.left >= 0;
+    }
+  });
+});
+
+describe('a write that is refused', () => {
+  it('takes back nothing that another process wrote after it judged the ids', async () => {
+    const { shop, target } = await openPlace(null);
+    await shop.run(TABLE);
+    const write = (remap: RemapIds, runUninterruptible = CONNECTION.runUninterruptible) => {
+      const connection = { ...CONNECTION, runUninterruptible, lockTimeoutMs: 1 };
+      const context = { connection, env: {}, onProgress: () => {} };
+      return writeTargets([target('o', [id()])], remap, { isPartial: false }, context);
+    };
+    let isJudged = false;
+    let isWritten = false;
+    const incomplete: RemapIds = {
+      ...fakeRemap({}),
+      judge: (...given) => {
+        isJudged = true;
+        return fakeRemap({}).judge(...given);
+      },
+    };
+    const refused = await write(incomplete, async (work) => {
+      const result = work();
+      // Locked until the crosswalk is committed.
+      if (isJudged && !isWritten)
+        isWritten = await write(fakeRemap(CYCLE)).then(
+          () => true,
+          () => false,
+        );
+      return result;
+    });
+    expect([refused.refused.length, isWritten]).toEqual([1, true]);
+    expect(await shop.run('select state from svc_migrate_state')).toEqual([['written']]);
   });
 });
