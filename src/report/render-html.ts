@@ -191,6 +191,7 @@ nav ul, .key { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1rem
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 1rem; font-size: .92rem; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #cfd7df; }
 th { font-weight: 600; overflow-wrap: normal; } td:not(:last-child) { overflow-wrap: break-word; }
+td:last-child:not(.n) { min-width: 8rem; }
 .n { text-align: right; font-variant-numeric: tabular-nums; } td.n { white-space: nowrap; }
 .items { padding-left: 1.2rem; } .items li { margin-bottom: .6rem; }
 .chart { display: block; width: 100%; max-width: 44rem; height: auto; }
@@ -199,7 +200,7 @@ th { font-weight: 600; overflow-wrap: normal; } td:not(:last-child) { overflow-w
 .swatch { display: inline-block; width: .9rem; height: .9rem; margin-right: .4rem; vertical-align: -.1rem; }
 .s-matched { fill: #1f7a55; background: #1f7a55; } .s-unmatched { fill: #c03a10; background: #c03a10; }
 .s-other { fill: #7c8896; background: #7c8896; } .s-window { fill: #2268c926; background: #2268c926; }
-@media screen and (max-width: 40rem) {
+@media screen and (max-width: 50rem) {
   body { font-size: 15px; padding: 0 .8rem 2rem; } h1 { font-size: 1.3rem; }
   th, td { padding-right: .5rem; }
   .wide, .wide tbody, .wide tr, .wide td { display: block; } .wide thead { display: none; }
@@ -208,7 +209,7 @@ th { font-weight: 600; overflow-wrap: normal; } td:not(:last-child) { overflow-w
   .wide td::before { content: attr(data-title); text-align: left; overflow-wrap: normal; }
 }
 @media print {
-  body { font-size: 10pt; max-width: none; padding: 0; } nav { display: none; }
+  body { font-size: 10pt; max-width: none; padding: 0; } nav { display: none; } table { font-size: 8.5pt; }
   tr, .verdict, .chart { break-inside: avoid; } thead { display: table-header-group; }
   svg, .swatch, .verdict { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
