@@ -71,7 +71,7 @@ export function openExport(selection: ExportSelection, saver: Saver): boolean {
   if (!restart && !isOther) return isUnderway(selection);
   for (const row of listStreams(db, generation)) {
     const isWanted = isOther || isCompanyList(row) || isSelected(row, selection);
-    if (isWanted && row.startedAt !== null) saver.saveStep(row, startReading(row, clock.now()), false);
+    if (isWanted && row.startedAt !== null) saver.saveStep(row, startReading(row, clock.now()));
   }
   return false;
 }
@@ -108,7 +108,7 @@ function beginList(row: StreamRow, selection: ExportSelection, continued: boolea
   if (continued && isFresh(row, selection) && !moved) return row;
   const { generation, clock } = selection;
   const step = beginReading(row, moved, SWEEP_OVERLAP_MS[generation], clock.now());
-  return saver.saveStep(row, step, false).row;
+  return saver.saveStep(row, step).row;
 }
 
 /** Whether an export has begun its lists, which it does after V4's list of companies, and not read them all. */

@@ -24,7 +24,7 @@ export interface StreamAnswer {
 export interface Saver {
   /** @throws SvcError `disk`, `locked`, `corrupt_database`: what was committed is then unknown, so read the row again */
   saveAnswer(row: StreamRow, answer: StreamAnswer): Step;
-  saveStep(before: StreamRow, step: Step, changed: boolean): Step;
+  saveStep(before: StreamRow, step: Step): Step;
 }
 
 export interface SaverOptions {
@@ -59,7 +59,7 @@ export function createSaver(options: SaverOptions): Saver {
     },
   });
   return {
-    saveStep,
+    saveStep: (before, step) => saveStep(before, step, false),
     saveAnswer: (row, { askedMs, result }) =>
       guardDatabase(config.database, () =>
         transact(db, () => {
@@ -83,7 +83,7 @@ function withError(step: Step, thrown: SvcError | null): Step {
   return { ...step, row: { ...step.row, error } };
 }
 
-function prepareSaveStep(db: Db): Saver['saveStep'] {
+function prepareSaveStep(db: Db): (before: StreamRow, step: Step, changed: boolean) => Step {
   const saveStream = prepareSaveStream(db);
   const bumpExportSeq = prepareBumpExportSeq(db);
   return (before, step, changed) => {

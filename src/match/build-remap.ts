@@ -36,8 +36,9 @@ export interface RemapSummary {
  * Joins the two exports on (model, company pair, platform_id) and rebuilds the remap in one transaction: after an error
  * or a crash the previous remap is unchanged.
  *
- * @throws SvcError `bad_input` (companies file), `corrupt_database` (exported data), `other_configuration` (pages are
- *   missing), `internal` (the result does not account for every record)
+ * @throws SvcError `bad_input` (companies file), `incomplete` (companies file, and V4's companies were not all read),
+ *   `corrupt_database` (exported data), `other_configuration` (pages are missing), `internal` (the result does not account
+ *   for every record)
  */
 export function buildRemap(options: RemapOptions): RemapSummary {
   const { db } = options;
@@ -111,7 +112,7 @@ function buildInTransaction(options: RemapOptions): RemapSummary {
   saveWindows(db, models, config.backfill.sinceMs);
   createScopes(db, config);
   step('join records', () => joinRecords(db));
-  // the remap takes its place in the file
+  // Now, so that the remap reuses its pages.
   db.exec('drop index record_key');
   db.exec(ADD_RECORDS);
   decide(db, 'records', decisions, clock.now());

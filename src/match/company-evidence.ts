@@ -7,7 +7,7 @@ import type { CompanyEvidence, Uncounted } from './pair-companies.js';
 
 /**
  * Limits on the company pairs whose shared keys are counted. If all companies use the same numbers as keys, the pairs
- * grow with the square of the companies; beyond the limits only pairs that agree on a sampled key are counted.
+ * grow with the square of the companies; beyond the limits, only pairs that agree on a sampled key or have equal ids count.
  */
 const MAX_PAIRS = 250_000;
 const MAX_COUNTED = 10_000_000;
@@ -52,7 +52,7 @@ const COMPANIES = 2 ** 26;
 
 type Pairs = Map<number, Counted>;
 
-/** The pair of two companies, which is added if it is new. */
+/** Gets or adds the pair of two companies. */
 function pairOf(pairs: Pairs, v3: number, v4: number, isShared: boolean): Counted {
   const key = v3 * COMPANIES + v4;
   const before = pairs.get(key);
@@ -127,7 +127,10 @@ const SELECT_SAME_IDS = `
   from temp.side as a cross join temp.side as b on b.generation = 4 and b.region = '' and b.company_id = a.company_id
   where a.generation = 3`;
 
-/** Finds the company pairs that agree on one of a few keys of each V4 company. What cannot be compared is uncounted. */
+/**
+ * Finds the company pairs that agree on one of a few keys of each V4 company, and those with equal ids. Keys whose records
+ * are too many to compare are added to `uncounted`.
+ */
 function findAgreeingPairs(
   db: Db,
   config: Config,
@@ -264,7 +267,7 @@ function compareSamples(db: Db, config: Config, evidence: Counted[]): void {
   }
 }
 
-/** Whether a pair is the first one of a company. */
+/** Whether a pair is the first one of either company. */
 function prepareIsTop(): (pair: Counted) => boolean {
   const seen = { v3: new Set<number>(), v4: new Set<number>() };
   return ({ v3, v4 }) => {

@@ -1,5 +1,5 @@
 import type { Db } from '../store/sqlite.js';
-import { must } from '../text/at.js';
+import { at } from '../text/at.js';
 import { explainChangedKeys } from './changed-keys.js';
 import { judgeGroup, type KeyMember, listGroupIds, outcomeOf, renderGroupEvidence } from './judge-group.js';
 
@@ -126,8 +126,8 @@ function judgeSeveral(db: Db): void {
 function judgeMembers(members: readonly RecordMember[]): object[] {
   const verdicts = judgeGroup(members);
   const ids = listGroupIds(members);
-  return members.flatMap((member, at) => {
-    const verdict = must(verdicts[at], 'verdict');
+  return members.flatMap((member, index) => {
+    const verdict = at(verdicts, index);
     if (verdict.kind === 'claimed') return [];
     const twin = verdict.kind === 'pair' ? verdict.twin.id : null;
     const outcome = outcomeOf(member, verdict);

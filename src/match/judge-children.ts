@@ -1,3 +1,4 @@
+import { at } from '../text/at.js';
 import { append } from '../text/rows.js';
 import {
   describeV3,
@@ -41,8 +42,8 @@ const NO_V4: V4Side<ChildMember> = describeV4([]);
 /** Groups children by field and key. A child without a key is a group of its own. */
 function groupChildren(children: readonly ChildMember[]): Map<string, ChildMember[]> {
   const groups = new Map<string, ChildMember[]>();
-  for (const [at, child] of children.entries()) {
-    append(groups, child.key === null ? `V${child.gen} ${at}` : `${child.path}\0${child.key}`, child);
+  for (const [index, child] of children.entries()) {
+    append(groups, child.key === null ? `V${child.gen} ${index}` : `${child.path}\0${child.key}`, child);
   }
   return groups;
 }
@@ -95,9 +96,9 @@ function rowsOf(
   ids: GroupIds,
   parentOutcome: bigint | null,
 ): ChildRow[] {
-  return members.flatMap((child, at) => {
-    const verdict = verdicts[at];
-    if (verdict === undefined || verdict.kind === 'claimed') return [];
+  return members.flatMap((child, index) => {
+    const verdict = at(verdicts, index);
+    if (verdict.kind === 'claimed') return [];
     const { path, key, gen, svcId } = child;
     const outcome = outcomeOf(child, verdict) ?? withFlags(absentOutcome(child), { only_v4: gen === 4n });
     return [

@@ -1,4 +1,4 @@
-import { must } from '../text/at.js';
+import { at, must } from '../text/at.js';
 import { append, compare } from '../text/rows.js';
 import { numberOf, type OutcomeName, withFlags } from './outcomes.js';
 
@@ -45,7 +45,7 @@ export function judgeGroup<M extends KeyMember>(members: readonly M[]): readonly
   const v3 = members.filter(({ gen }) => gen === 3n);
   const v4 = describeV4(members.filter(({ gen }) => gen === 4n));
   const ofV3 = judgeV3Members(v3, v4);
-  const verdicts = new Map<M, GroupVerdict<M>>(v3.map((member, at) => [member, ofV3[at] ?? ABSENT]));
+  const verdicts = new Map<M, GroupVerdict<M>>(v3.map((member, index) => [member, at(ofV3, index)]));
   const claimed = new Set(ofV3.flatMap((verdict) => (verdict.kind === 'pair' ? [verdict.twin] : [])));
   const side = describeV3(v3);
   return members.map((member) => verdicts.get(member) ?? judgeV4Member(member, side, v4, claimed));
@@ -124,14 +124,14 @@ function nameMerged<M extends KeyMember>(
   verdicts: readonly GroupVerdict<M>[],
 ): GroupVerdict<M>[] {
   const sharers = new Map<M, bigint[]>();
-  for (const [at, verdict] of verdicts.entries()) {
-    const { svcId } = must(v3[at], 'member');
-    if (verdict.kind === 'pair') append(sharers, verdict.twin, svcId);
+  for (const [index, verdict] of verdicts.entries()) {
+    if (verdict.kind === 'pair') append(sharers, verdict.twin, at(v3, index).svcId);
   }
   const lowest = new Map([...sharers].map(([twin, ids]) => [twin, lowestIds(ids, MAX_NAMED_IDS + 1)]));
-  return verdicts.map((verdict, at) => {
+  return verdicts.map((verdict, index) => {
     if (verdict.kind !== 'pair') return verdict;
-    const others = must(lowest.get(verdict.twin), 'sharers').filter((id) => id !== v3[at]?.svcId);
+    const { svcId } = at(v3, index);
+    const others = must(lowest.get(verdict.twin), 'sharers').filter((id) => id !== svcId);
     return { ...verdict, merged: others.slice(0, MAX_NAMED_IDS) };
   });
 }

@@ -15,9 +15,9 @@ export interface CompanyEvidence {
   readonly v3: number;
   readonly v4: number;
   readonly shared: number;
-  /** Shared keys whose records were compared. */
+  /** Shared keys whose records were compared; the following counts are of these. */
   readonly sampled: number;
-  /** Sampled keys whose records have at least one field in common. */
+  /** Keys whose records have at least one field in common. */
   readonly comparable: number;
   /** Comparable keys with more than half of those fields equal. */
   readonly agreeing: number;
@@ -121,7 +121,7 @@ function findNamed({ v3, v4, named }: PairingInput): { pairs: CompanyLink[]; abs
   return { pairs, absent };
 }
 
-/** Agreeing keys of a pair; null: a company that is not known. */
+/** Agreeing keys of a pair; null: an unknown company. */
 interface Agreement {
   readonly v3: number | null;
   readonly v4: number | null;
@@ -189,7 +189,7 @@ function bestOfSides(rows: readonly Agreement[]): Record<'v3' | 'v4', ReadonlyMa
   return { v3: bestOf('v3'), v4: bestOf('v4') };
 }
 
-/** The agreement of the sample holds for all shared keys. */
+/** Assumes that all shared keys agree as often as the compared ones. */
 function isAboveChance({ agreeing, shared, sampled, smallerKeys }: CompanyEvidence): boolean {
   return agreeing > 0 && (agreeing * shared) / sampled >= CHANCE * smallerKeys;
 }

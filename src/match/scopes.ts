@@ -17,7 +17,7 @@ const CREATE_TABLES = `
     model text not null, company integer not null, -- side.id
     read_in_full integer not null,
     pair integer, -- rowid of its row of company
-    scope_id integer, joined integer, -- 1: by key
+    scope_id integer, joined integer, -- 1: its records are joined by key
     unique (stream_id, company_id)) strict;
   create index temp.place_company on place(generation, company, model);
   -- a model of a company pair, or of a company without a pair
@@ -25,7 +25,7 @@ const CREATE_TABLES = `
     id integer primary key, model text not null, pair integer not null,
     region text, v3_company_id integer, v4_company_id integer,
     provisional integer not null, -- 1: a list of the pair was not read in full
-    v3_known integer not null, -- 1: V3 lacks what is not there
+    v3_known integer not null, -- 1: V3 does not have what its list does not show
     v4_known integer not null,
     inert integer not null, -- 1: the V4 company holds no record
     window_ms integer, window_source text, v3_read_until_ms integer,
@@ -116,7 +116,8 @@ const ADD_SCOPES = `
     select *, paired and (not in_v4 or v4_absent) as absent, iif(paired, v3_full, final) as v3_known,
       iif(paired, not in_v4 or v4_full, final) as v4_known
     from described)
-  insert into temp.scope
+  insert into temp.scope(id, model, pair, region, v3_company_id, v4_company_id, provisional, v3_known, v4_known, inert,
+    window_ms, window_source, v3_read_until_ms, v3_live, v3_deleted, v4_live)
   select row_number() over (order by d.model, d.pair), d.model, d.pair, d.region, d.v3_company_id, d.v4_company_id,
     d.paired and not (d.v3_known and d.v4_known and d.final), d.v3_known, d.v4_known,
     d.v4_company_id is not null

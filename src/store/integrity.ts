@@ -61,7 +61,7 @@ export function digestRemap(db: Db): string {
     isFull = count === BigInt(ROWS_PER_BLOCK);
     from = last + 1n;
   }
-  hash.update(db.prepare<[], string>(COUNTS).pluck().get() ?? '');
+  hash.update(must(db.prepare<[], string>(COUNTS).pluck().get(), 'remap'));
   for (const table of DESCRIPTIONS) {
     const columns = db.prepare(`select * from ${table}`).columns();
     const row = `json_array(${columns.map(({ name }) => name).join(', ')})`;

@@ -181,7 +181,7 @@ export function prepareRememberCursor(db: Db): (streamId: bigint, cursor: string
     insert.run(streamId, createHash('sha256').update(cursor).digest()).changes === 0;
 }
 
-/** What the next walk or reading of a list begins without. */
+/** What is deleted before the next walk of a list, or at the end of a reading. */
 export type Discard = 'cursors' | 'rejected' | 'unseen';
 
 /** Deletes what a list no longer needs. `unseen`: records that its reading did not show. Returns the number of rows. */

@@ -81,7 +81,7 @@ create table record(
   child_count integer not null, -- rows of child
   child_twins integer not null check (child_twins in (0, 1)), -- 1: two of its children have the same path and platform_id
   page_id integer, -- the page that holds it; null with payload: "ids"
-  facts blob, -- then digests of the fields by which records are compared
+  facts blob, -- with payload: "ids": digests of the fields by which records are compared
   walk integer not null, -- the last walk that saw it
   unique (stream_id, svc_id)
 ) strict;

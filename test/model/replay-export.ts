@@ -38,7 +38,7 @@ export function replay(db: Db, variant: Variant, actions: readonly Action[]): Pi
     if (action.kind === 'crash') continue;
     nowMs = action.nowMs;
     const row = readRow(db);
-    if (action.kind === 'begin') saver.saveStep(row, beginReading(row, false, variant.overlap, nowMs), false);
+    if (action.kind === 'begin') saver.saveStep(row, beginReading(row, false, variant.overlap, nowMs));
     else saver.saveAnswer(row, answerOf(action.flight, variant));
   }
   return { row: readRow(db), stored: readStored(db) };
