@@ -60,7 +60,11 @@ export async function runProgram(words: readonly string[], host: ProgramHost): P
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    return reportError(withHelp(error, words), words.includes('--verbose'), host.stderr);
+    return reportError(
+      withHelp(error, nameCommand(program, words)),
+      words.includes('--verbose'),
+      host.stderr,
+    );
   }
 }
 
@@ -293,26 +297,33 @@ async function reportError(
 }
 
 /** An error as it is shown: one of usage names the help of its command unless it has a hint. */
-function withHelp(error: unknown, words: readonly string[]): unknown {
-  if (error instanceof CommanderError) return usageError(error, words);
-  if (!(error instanceof SvcError) || error.code !== 'usage' || error.hint !== undefined) return error;
-  const { message, facts } = error;
-  return new SvcError('usage', message, { hint: helpHint(words), facts, cause: error });
+/** The words that name a command, such as `apply plan`; none if there is no such command. */
+function nameCommand({ commands }: CommandUnknownOpts, words: readonly string[]): readonly string[] {
+  const byName = new Map(commands.map((command) => [command.name(), command]));
+  const at = words.findIndex((word) => byName.has(word));
+  const command = byName.get(words[at] ?? '');
+  return command === undefined ? [] : [command.name(), ...nameCommand(command, words.slice(at + 1))];
 }
 
-function usageError(error: CommanderError, words: readonly string[]): SvcError {
-  const help = helpHint(error.code === 'commander.unknownCommand' ? [] : words);
+function withHelp(error: unknown, command: readonly string[]): unknown {
+  if (error instanceof CommanderError) return usageError(error, command);
+  if (!(error instanceof SvcError) || error.code !== 'usage' || error.hint !== undefined) return error;
+  const { message, facts } = error;
+  return new SvcError('usage', message, { hint: helpHint(command), facts, cause: error });
+}
+
+function usageError(error: CommanderError, command: readonly string[]): SvcError {
+  const help = helpHint(command);
   if (error.code === 'commander.help') {
-    return new SvcError('usage', `\`${words.join(' ')}\` is not complete.`, { hint: help });
+    return new SvcError('usage', `\`${command.join(' ')}\` is not complete.`, { hint: help });
   }
   const [sentence = error.message, suggestion] = error.message.replace(/^error: /, '').split('\n');
   const hint = suggestion?.replace(/^\((.*)\)$/, '$1') ?? help;
   return new SvcError('usage', `${sentence.replace(/\.$/, '')}.`, { hint });
 }
 
-function helpHint(words: readonly string[]): string {
-  const command = words.find((word) => !word.startsWith('-'));
-  return `Run \`svc-migrate ${command === undefined ? '' : `${command} `}--help\`.`;
+function helpHint(command: readonly string[]): string {
+  return `Run \`${['svc-migrate', ...command, '--help'].join(' ')}\`.`;
 }
 
 export function write(stream: NodeJS.WritableStream, text: string): Promise<void> {

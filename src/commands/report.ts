@@ -61,7 +61,10 @@ export function assertCompanies(db: Db, companies: readonly bigint[]): void {
   const find = db.prepare('select 1 from company where v3_company_id = ?');
   if (db.prepare('select 1 from remap_run').get() === undefined) return;
   for (const id of companies) {
-    if (find.get(id) === undefined) throw new SvcError('usage', `The database has no V3 company ${id}.`);
+    if (find.get(id) !== undefined) continue;
+    throw new SvcError('usage', `The database has no V3 company ${id}.`, {
+      hint: '`svc-migrate report --verbose` lists them.',
+    });
   }
 }
 

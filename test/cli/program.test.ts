@@ -174,6 +174,20 @@ describe('init', () => {
   });
 });
 
+describe('an error of usage', () => {
+  it.each([
+    ['apply plan x', 'apply plan'],
+    ['apply sql sqlite', 'apply sql'],
+    ['apply zzzzzzz', 'apply'],
+    ['apply', 'apply'],
+    ['--db x.db findings --limit x', 'findings'],
+    ['zzzzzzz', ''],
+  ])('of %s names the help of the command', async (words, command) => {
+    const { stderr } = await runCli(words.split(' '), { cwd: makeFolder(SERVICE) });
+    expect(stderr).toContain(`\`svc-migrate ${command === '' ? '' : `${command} `}--help\``);
+  });
+});
+
 describe('an output', () => {
   it('holds the error of a command that fails, not an earlier result', async () => {
     const cwd = makeFolder(SERVICE);
