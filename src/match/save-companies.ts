@@ -71,68 +71,60 @@ function listCandidates(evidence: readonly CompanyEvidence[]) {
 
 const NAMED_CANDIDATES = 3;
 
+const ADD_COMPANY = `
+  insert into company(region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys, v3_keys, v4_keys, note)
+  values (@region, @v3CompanyId, @v4CompanyId, @matchedBy, @shared, @agreeing, @v3Keys, @v4Keys, @note)`;
+
 /**
  * Writes the public table: a row for each V3 company and for each V4 company without a pair. Places get the numbers of
  * their rows.
  */
-export function saveCompanies(
-  db: Db,
-  { v3, v4 }: Companies,
-  pairing: Pairing,
-  { evidence, keys }: CompanyCounts,
-): void {
-  const insert = db.prepare(`
-    insert into company(region, v3_company_id, v4_company_id, matched_by, shared_keys, agreeing_keys, v3_keys, v4_keys, note)
-    values (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+export function saveCompanies(db: Db, companies: Companies, pairing: Pairing, counts: CompanyCounts): void {
+  const { keys } = counts;
+  const insert = db.prepare(ADD_COMPANY);
   const place = db.prepare('update temp.place set pair = ? where generation = ? and company = ?');
-  const candidates = listCandidates(evidence);
+  const candidates = listCandidates(counts.evidence);
+  const describe = prepareDescribe(companies, pairing);
+  for (const { v3, v4, matchedBy } of listRows(companies, pairing)) {
+    const rows = (v3 === null ? candidates.v4.get(must(v4)) : candidates.v3.get(v3)) ?? [];
+    const chosen = v3 === null || v4 === null ? rows[0] : rows.find((row) => row.v4 === v4);
+    const named = rows.filter((row, rank) => rank < NAMED_CANDIDATES || row === chosen);
+    const { lastInsertRowid: pair } = insert.run({
+      region: v3 === null ? null : at(companies.v3, v3).region,
+      v3CompanyId: v3 === null ? null : at(companies.v3, v3).companyId,
+      v4CompanyId: v4 === null ? null : at(companies.v4, v4).companyId,
+      matchedBy,
+      shared: chosen?.shared ?? 0,
+      agreeing: chosen?.agreeing ?? 0,
+      v3Keys: v3 === null ? 0 : (keys.v3.get(v3) ?? 0),
+      v4Keys: v4 === null ? 0 : (keys.v4.get(v4) ?? 0),
+      note: JSON.stringify(named.map((row) => describe(row, v3 === null ? 'v3' : 'v4'))),
+    });
+    if (v3 !== null) place.run(pair, 3, v3);
+    if (v4 !== null) place.run(pair, 4, v4);
+  }
+}
+
+function listRows({ v3, v4 }: Companies, pairing: Pairing) {
+  const ofV3 = v3.map(({ id }) => ({ v3: id, ...must(pairing.v3.get(id), 'pair') }));
+  const ofV4 = v4.map(({ id }) => ({ ...must(pairing.v4.get(id), 'pair'), v4: id }));
+  return [...ofV3, ...ofV4.filter((row) => row.v3 === null)];
+}
+
+/** A candidate of a company as JSON: its counts, and the other company that it is paired with, if there is one. */
+function prepareDescribe({ v3, v4 }: Companies, pairing: Pairing) {
   const nameV3 = (id: number) => {
     const { region, companyId } = at(v3, id);
     return { region, v3_company_id: String(companyId) };
   };
   const nameV4 = (id: number) => ({ v4_company_id: String(at(v4, id).companyId) });
-  for (const { id, region, companyId } of v3) {
-    const { v4: twin, matchedBy } = must(pairing.v3.get(id), 'pair');
-    const rows = candidates.v3.get(id) ?? [];
-    const chosen = twin === null ? rows[0] : rows.find((row) => row.v4 === twin);
-    const note = rows
-      .filter((row, rank) => rank < NAMED_CANDIDATES || (twin !== null && row === chosen))
-      .map((row) => {
-        const holder = pairing.v4.get(row.v4)?.v3 ?? id;
-        return {
-          ...nameV4(row.v4),
-          ...numbersOf(row),
-          ...(holder === id ? {} : { held_by: nameV3(holder) }),
-        };
-      });
-    const { lastInsertRowid: pair } = insert.run(
-      ...[region, companyId, twin === null ? null : at(v4, twin).companyId, matchedBy],
-      ...[chosen?.shared ?? 0, chosen?.agreeing ?? 0, keys.v3.get(id) ?? 0],
-      ...[twin === null ? 0 : (keys.v4.get(twin) ?? 0), JSON.stringify(note)],
-    );
-    place.run(pair, 3, id);
-    if (twin !== null) place.run(pair, 4, twin);
-  }
-  for (const { id, companyId } of v4) {
-    const { v3: twin, matchedBy } = must(pairing.v4.get(id), 'pair');
-    if (twin !== null) continue;
-    const rows = candidates.v4.get(id) ?? [];
-    const note = rows.slice(0, NAMED_CANDIDATES).map((row) => {
-      const holder = pairing.v3.get(row.v3)?.v4 ?? null;
-      return {
-        ...nameV3(row.v3),
-        ...numbersOf(row),
-        ...(holder === null ? {} : { held_by: nameV4(holder) }),
-      };
-    });
-    const { lastInsertRowid: pair } = insert.run(
-      ...[null, null, companyId, matchedBy, rows[0]?.shared ?? 0, rows[0]?.agreeing ?? 0],
-      ...[0, keys.v4.get(id) ?? 0, JSON.stringify(note)],
-    );
-    place.run(pair, 4, id);
-  }
-}
-
-function numbersOf({ shared, comparable, agreeing }: CompanyEvidence): Record<string, number> {
-  return { shared_keys: shared, comparable_keys: comparable, agreeing_keys: agreeing };
+  return (row: CompanyEvidence, candidate: 'v3' | 'v4') => {
+    const { shared, comparable, agreeing } = row;
+    const counts = { shared_keys: shared, comparable_keys: comparable, agreeing_keys: agreeing };
+    const holder = candidate === 'v3' ? pairing.v3.get(row.v3)?.v4 : pairing.v4.get(row.v4)?.v3;
+    const isHeld = holder != null && holder !== (candidate === 'v3' ? row.v4 : row.v3);
+    const heldBy = (id: number) => (candidate === 'v3' ? nameV4(id) : nameV3(id));
+    const name = candidate === 'v3' ? nameV3(row.v3) : nameV4(row.v4);
+    return { ...name, ...counts, ...(isHeld ? { held_by: heldBy(holder) } : {}) };
+  };
 }
