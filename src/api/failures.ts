@@ -105,7 +105,7 @@ const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   body_too_large: `Use a smaller pageSize, or allow more with http.maxBodyMiB. ${AGAIN}`,
   unavailable: `${AGAIN} If the error persists, send the request_id to the operator of the service.`,
   http_status:
-    'Check pageSize, baseUrl and the model names in the configuration: `svc-migrate doctor` tries them. Retrying does not help.',
+    'Check fieldPrefix, pageSize, baseUrl and the model names in the configuration: `svc-migrate doctor` tries them. Retrying does not help.',
 };
 
 function adviseOn(code: ErrorCode, { outcome, target }: Attempt): string {
