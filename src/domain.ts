@@ -137,7 +137,7 @@ export interface ListPage {
   readonly totalCount: number | null;
   /** The response's `Date` header, ms since 1970; null if there was none. */
   readonly servedMs: number | null;
-  /** The body as it came, with its content encoding: `identity`, `gzip` or `br`. */
+  /** The body, compressed: as it came with `gzip`, else with `br`. */
   readonly body: Uint8Array;
   readonly encoding: string;
 }

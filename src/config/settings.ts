@@ -86,7 +86,13 @@ const fieldName = z.string().regex(new RegExp(`^${NAME}$`), 'must be the name of
 const fieldPath = z
   .string()
   .regex(new RegExp(`^${NAME}(?:\\.${NAME})*$`), 'must be the name of a field, such as "company.svc_id"');
-const modelPath = z.string().regex(/^[\w-]+\/[\w-]+$/, 'must be category/model: "accounting/invoices"');
+const modelPath = z
+  .string()
+  .regex(/^[\w-]+\/[\w-]+$/, 'must be category/model: "accounting/invoices"')
+  .refine(
+    (path) => path !== 'core/companies',
+    "must not be core/companies, the name of V4's list of companies",
+  );
 const modelName = z.string().regex(/^[\w-]+$/, 'must be the name of a V4 data model: "invoices"');
 export const regionName = z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/);
 

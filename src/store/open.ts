@@ -165,7 +165,7 @@ function fromSqlite(file: string, error: InstanceType<typeof Sqlite.SqliteError>
   }
   if (/^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|PERM)/.test(error.code)) {
     const hint =
-      "Free disk space or fix the folder's permissions, then run the same command again; an export goes on where it stopped.";
+      "Free disk space or fix the folder's permissions, then run the same command again; an export continues where it stopped.";
     return new SvcError('disk', `Cannot write ${file}: ${error.message}.`, options(hint));
   }
   return error;

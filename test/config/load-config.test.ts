@@ -273,6 +273,7 @@ describe('problems', () => {
     ['a V3 model twice', { models: [{ v3: 'a/b' }, { v3: 'a/b', v4: 'c' }] }, 'models[1].v3'],
     ['guesses that collide', { models: [{ v3: 'a/b' }, { v3: 'c/b' }] }, 'models[1].v4'],
     ['no model', { models: [] }, 'models'],
+    ["V4's list of companies", { models: [{ v3: 'core/companies' }] }, 'models[0].v3'],
     ['a model that is no path', { models: [{ v3: 'invoices' }] }, 'models[0].v3'],
     ['two windows', { backfill: { days: 1, since: '2026-01-01' } }, 'backfill'],
     ['a day that does not exist', { backfill: { since: '2026-02-30' } }, 'backfill.since'],
