@@ -4,7 +4,7 @@ import { labelOf } from './crosswalk.js';
 import type { Database, Obstacle } from './db/database.js';
 import { buildJudge, describeEmptyPaths } from './judge.js';
 import type { RemapIds } from './remap-ids.js';
-import { type ColumnState, detectStateChange } from './state.js';
+import { assertStates, type ColumnState, detectStateChange } from './state.js';
 import { countStored, scopeNames, selectCrosswalk } from './statements.js';
 import { describeNotNull, findSwitchObstacles, nameFirst, readRowStates } from './switch-columns.js';
 import type { ApplyTable, TableColumn } from './tables.js';
@@ -100,8 +100,11 @@ export function isRight(column: CheckedColumn): boolean {
 export async function checkTable(table: ApplyTable, remap: RemapIds | null): Promise<CheckedColumn[]> {
   const checked: CheckedColumn[] = [];
   for (const column of table.columns) {
+    const states = [column.state?.state];
     const check = () => checkColumn(table, column, remap);
-    checked.push(await detectStateChange(table.db, [column], [column.state?.state], check));
+    checked.push(await detectStateChange(table.db, [column], states, check));
+    // A switch meanwhile would look like wrong cells.
+    await assertStates(table.db, [column], states);
   }
   return checked;
 }

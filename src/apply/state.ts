@@ -182,11 +182,22 @@ export async function detectStateChange<T>(
   try {
     return await work();
   } catch (error) {
-    const stored = await readStates(db);
-    const stateOf = ({ table, column }: CrosswalkColumn) => findState(stored, table, column.name)?.state;
-    const moved = columns.find((column) => !states.includes(stateOf(column)));
-    throw moved === undefined ? error : busyColumn(moved, error);
+    await assertStates(db, columns, states, error);
+    throw error;
   }
+}
+
+/** @throws SvcError `locked` if another process moved a column to another state */
+export async function assertStates(
+  db: Database,
+  columns: readonly CrosswalkColumn[],
+  states: readonly (ColumnState | undefined)[],
+  cause?: unknown,
+): Promise<void> {
+  const stored = await readStates(db);
+  const stateOf = ({ table, column }: CrosswalkColumn) => findState(stored, table, column.name)?.state;
+  const moved = columns.find((column) => !states.includes(stateOf(column)));
+  if (moved !== undefined) throw busyColumn(moved, cause);
 }
 
 export const WRITABLE: readonly ColumnState[] = ['writing', 'written', 'switching'];

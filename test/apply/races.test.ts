@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { findColumn } from '../../src/apply/crosswalk.js';
 import type { Database } from '../../src/apply/db/database.js';
+import { isRight } from '../../src/apply/plan-and-check.js';
 import type { RemapIds } from '../../src/apply/remap-ids.js';
 import { writeTargets } from '../../src/apply/run-apply.js';
 import { openTable } from '../../src/apply/tables.js';
@@ -79,6 +80,7 @@ const OVERTAKEN: readonly Overtaken[] = [
   ['switch', ['write'], ['undo', 'write', 'switch']],
   ['undo', ['write'], ['undo', 'write']],
   ['undo', ['write', 'switch'], ['undo', 'write', 'switch']],
+  ['check', ['write'], ['switch']],
   ['check', ['write', 'switch'], ['undo']],
   ['check', ['write', 'switch'], ['undo', 'write']],
 ];
@@ -119,9 +121,10 @@ describe.each(PLACES)('$name: others overtake a process at each of its steps', (
         for (const step of meanwhile) await run[step]();
       };
       const late = commandsOn(shop.open, { wrap: (db) => overtaken(db, state, others) });
-      const code = await late[slow]().then(
+      const check = async () => expect((await late.check()).filter((column) => !isRight(column))).toEqual([]);
+      const code = await (slow === 'check' ? check() : late[slow]()).then(
         () => null,
-        (error) => error.code,
+        (error) => error.code ?? error,
       );
       expect([null, 'locked', 'incomplete']).toContain(code);
       await run.undo();
