@@ -19,12 +19,12 @@ export const checkCommand: DefineCommand = (run) =>
       }),
     );
 
-/** @throws SvcError `config` if a generation answered 404 to every list, `corrupt_database` if the remap was changed */
+/** @throws SvcError `config` if a generation or region answered 404 to every list, `corrupt_database` if the remap was changed */
 export async function judgeRemap(io: Io, config: Config, scope: Required<Scope>): Promise<Result> {
   const { verifyRemap } = await import('../store/integrity.js');
   const { assertListsExist } = await import('../store/readiness.js');
   const report = await readReport(io, config, scope, (db) => {
-    for (const generation of GENERATIONS) assertListsExist(db, generation);
+    for (const generation of GENERATIONS) assertListsExist(db, config, generation);
     verifyRemap(db);
   });
   return printReport(report, config, scope);

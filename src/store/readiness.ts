@@ -138,10 +138,11 @@ export function findNotReady(db: Db, config: Config, scope: Required<Scope>): Bl
   const notReady = (code: Blocker['code'], text: string, next = DOCTOR): Blocker[] => [
     { code, outcome: 'not_ready', text, next },
   ];
-  const misnamed = GENERATIONS.find((generation) => isMisnamed(db, generation));
-  if (misnamed !== undefined) {
-    const text = `${misnamed.toUpperCase()} answered 404 to every configured list: the names of the models or the address are wrong.`;
-    return notReady(`no_${misnamed}_records`, text);
+  for (const generation of GENERATIONS) {
+    const name = findMisnamed(db, config, generation);
+    if (name === null) continue;
+    const text = `${name} answered 404 to every configured list: the names of the models or the address are wrong.`;
+    return notReady(`no_${generation}_records`, text);
   }
   if (lacks(LIVE_RECORD, { generation: 'v3' })) {
     const text = 'V3 shows no live record. Check its addresses, the key and the company filters.';
@@ -182,18 +183,32 @@ const SHARED_KEY = `
       where t.generation = 'v4' and b.platform_id is not null)
   limit 1`;
 
-function isMisnamed(db: Db, generation: Generation): boolean {
-  const states = db
-    .prepare("select distinct state from stream where generation = ? and model <> 'core/companies'")
-    .pluck()
-    .all(generation);
-  return states.length === 1 && states[0] === 'absent';
+/** A region is judged once it was asked for every model, and not if records are kept that it showed before. */
+const MISNAMED = `
+  select null as region from stream
+  where generation = @generation and model <> 'core/companies'
+  group by generation
+  having min(state = 'absent')
+  union all
+  select region from stream
+  where generation = @generation and region <> ''
+  group by region
+  having min(state = 'absent') and max(unique_records) = 0 and count(distinct model) = @models
+  limit 1`;
+
+/** What answered 404 to every list: `V4`, `V3`, or `V3 in eu`; null if nothing did. */
+function findMisnamed(db: Db, { models }: Config, generation: Generation): string | null {
+  const row = db
+    .prepare<[object], { region: string | null }>(MISNAMED)
+    .get({ generation, models: models.length });
+  if (row === undefined) return null;
+  return `${generation.toUpperCase()}${row.region === null ? '' : ` in ${row.region}`}`;
 }
 
-/** @throws SvcError `config` if a generation answered 404 to every list */
-export function assertListsExist(db: Db, generation: Generation): void {
-  if (!isMisnamed(db, generation)) return;
-  const name = generation.toUpperCase();
+/** @throws SvcError `config` if a generation or a region of V3 answered 404 to every list */
+export function assertListsExist(db: Db, config: Config, generation: Generation): void {
+  const name = findMisnamed(db, config, generation);
+  if (name === null) return;
   throw new SvcError('config', `${name} answered 404 to every list.`, {
     hint: `Correct the names in "models" or the address of ${name}; \`svc-migrate doctor\` tries similar names.`,
   });

@@ -176,6 +176,18 @@ describe('check', () => {
     });
   });
 
+  it('is 2 where a region answered 404 to every list, unless its records were read before', async () => {
+    await withScene(CLEAN, async (test) => {
+      sql(`
+        insert into stream(generation, region, model, route, state, started_at, finished_at, read_at)
+        select generation, 'eu', model, route, 'absent', started_at, finished_at, read_at
+        from stream where generation = 'v3'`)(test);
+      expect(await codeOf(() => runIn(checkCommand, ['check'], ioOf(test)))).toBe('config');
+      sql("update stream set unique_records = 1 where region = 'eu'")(test);
+      expect(await codeOf(() => runIn(checkCommand, ['check'], ioOf(test)))).toBe(null);
+    });
+  });
+
   it('is 4 after a setting changed that the remap was built from', async () => {
     await withScene(CLEAN, async (test) => {
       const backfill = { ...test.config.backfill, sinceMs: NOW - HOUR };
