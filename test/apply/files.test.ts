@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -102,6 +102,28 @@ describe('CSV files', () => {
     await writeFile(target, fakeRemap({ 't/a eu 20': 7 }), { partial: false, onProgress: ignore });
     expect(readFileSync(outputOf(target), 'utf8')).toBe('item,kind,r\n7,ä,eu\n20,x,eu\n');
   });
+
+  it('are taken back by two processes at once', async () => {
+    const target = makeTarget('id,item\n1,20\n');
+    await write(target);
+    await Promise.all([undoFile(target), undoFile(target)]);
+    expect(readdirSync(dirname(target.file))).toEqual(['orders.csv']);
+  });
+
+  it.each([false, true])(
+    'say locked where an undo overtakes a write; written before: %s',
+    async (isThere) => {
+      const target = makeTarget('id,item\n1,20\n');
+      if (isThere) await write(target);
+      const folder = dirname(target.file);
+      const takeBack = () => {
+        for (const name of readdirSync(folder)) if (name !== 'orders.csv') rmSync(join(folder, name));
+      };
+      const late = writeFile(target, remap, { partial: false, onProgress: takeBack });
+      await expect(late).rejects.toMatchObject({ code: 'locked' });
+      expect(readdirSync(folder)).toEqual(['orders.csv']);
+    },
+  );
 });
 
 describe('NDJSON files', () => {

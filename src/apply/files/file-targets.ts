@@ -74,7 +74,7 @@ export async function planFile(
  * Writes the new file. Ids without a V4 id become empty.
  *
  * @throws SvcError `bad_input` if the new file is another program's, or ids have no V4 id and `partial` is not set;
- * `locked` if another process wrote it first
+ * `locked` if another process wrote it first or takes it back
  */
 export async function writeFile(
   target: FileTarget,
@@ -162,7 +162,8 @@ export async function undoFile(
   const output = outputOf(target);
   const removed = await isWritten(target);
   await onDisk(output, async () => {
-    if (removed) rmSync(output);
+    // Another undo may remove it first.
+    if (removed) rmSync(output, { force: true });
     const [folder, prefix] = [dirname(output), `${basename(output)}.`];
     const isOurs = (name: string) =>
       name.startsWith(prefix) && /^[0-9a-f-]{36}\.svc-migrate-tmp$/.test(name.slice(prefix.length));
@@ -344,9 +345,12 @@ async function onDisk(output: string, work: () => Promise<void>): Promise<void> 
     await work();
   } catch (error) {
     if (error instanceof SvcError || !(error instanceof Error) || !('code' in error)) throw error;
-    if (error.code === 'EEXIST')
-      throw new SvcError('locked', `Another process wrote ${output} first.`, {
-        hint: 'Run the same command again.',
+    // Another write has made the new file, or an undo has removed the temporary one.
+    const isLate =
+      error.code === 'ENOENT' && 'syscall' in error && /^(?:link|rename)$/.test(String(error.syscall));
+    if (error.code === 'EEXIST' || isLate)
+      throw new SvcError('locked', `Another process is working on ${output}.`, {
+        hint: 'Wait until it has finished, then run the same command again.',
         cause: error,
       });
     throw new SvcError('disk', `${output} cannot be written: ${describeFileError(error)}.`, { cause: error });
