@@ -42,7 +42,7 @@ function judgeErrors({ baseUrl, region }: Endpoint, errors: readonly SvcError[])
   const text = `${labelOf(region)} at ${baseUrl} answers 404 to every model.`;
   const fix = 'Check its baseUrl: requests go to {baseUrl}/{category}/{model}, so it often ends in /v3.';
   const correction = { path: ['v3', 'regions', region, 'baseUrl'], value: `${baseUrl}/v3` };
-  return problem('v3_absent', 2, text, fix, baseUrl.endsWith('/v3') ? null : correction);
+  return problem('v3_absent', 2, text, fix, /\/v\d/i.test(baseUrl) ? null : correction);
 }
 
 function judgeAnswers({ baseUrl, keySource, region }: Endpoint, lists: readonly SampledList[]): Finding {

@@ -274,6 +274,21 @@ describe('doctor', () => {
     expect(odd).toEqual([]);
   });
 
+  it.each([
+    ['', '/v3'],
+    ['/api', '/api/v3'],
+    ['/v3', undefined],
+    ['/v33', undefined],
+    ['/V3/eu', undefined],
+  ])('proposes for a V3 at %j that answers 404 the address %j', async (path, proposed) => {
+    const v3 = { regions: { default: { baseUrl: `${service.origin}${path}` } } };
+    const { corrections } = await diagnose((r) => (r.path.startsWith('/v4') ? undefined : NOT_FOUND), { v3 });
+    const addresses = corrections.flatMap((one: { path: string[]; value: unknown }) =>
+      one.path.includes('baseUrl') ? [one.value] : [],
+    );
+    expect(addresses).toEqual(proposed === undefined ? [] : [`${service.origin}${proposed}`]);
+  });
+
   it('lists the mistakes of a configuration one a line', async () => {
     const { cwd, env } = projectOf({ maxAge: 'x', payload: 'x' });
     const { code, stdout } = await runCli(['doctor'], { cwd, env });
