@@ -1,6 +1,6 @@
 import type { IdColumn } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
-import { at, must } from '../text/at.js';
+import { at } from '../text/at.js';
 import { didYouMeanClause } from '../text/suggest.js';
 import {
   type ColumnIds,
@@ -226,7 +226,8 @@ export async function assertDropped({ db, column }: Recorded): Promise<void> {
   const states = await readStates(db);
   for (const listed of await db.listTables()) {
     if (listed.obstacle !== null || isOwnTable(listed.name)) continue;
-    const facts = must(await db.introspect(tableName(listed)), listed.name);
+    const facts = await db.introspect(tableName(listed));
+    if (facts === null) continue;
     const added = [column.v3, column.v4].find((name) => isAdded(db, facts, column.column.name, name, states));
     if (added === undefined) continue;
     throw new SvcError(

@@ -213,6 +213,19 @@ describe.each(PLACES)('$name: several processes', ({ server, isThere }) => {
     expect(await shop.dump()).toBe(before);
   });
 
+  test('an undo of a dropped table passes over a table that is dropped meanwhile', async () => {
+    const { shop, run } = await openShop();
+    await run.write();
+    await shop.run('drop table o; create table staging(id int)');
+    const racing = commandsOn(shop.open, {
+      wrap: (db) => ({
+        ...db,
+        introspect: async (table) => (table.endsWith('staging') ? null : db.introspect(table)),
+      }),
+    });
+    expect(await racing.undo()).toMatchObject([{ tableGone: true }]);
+  });
+
   test('a first write says locked where an undo drops the table of states before it is recorded', async () => {
     const { shop, run, before } = await openShop();
     let begun = 0;
