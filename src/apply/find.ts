@@ -1,10 +1,12 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { parse } from 'csv-parse/sync';
+import type { Node } from 'jsonc-parser';
 import { parseModelRef } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
+import { must } from '../text/at.js';
 import { findColumn, isOwnTable } from './crosswalk.js';
 import type { ColumnFacts, Database, TableFacts } from './db/database.js';
-import { isIdText } from './judge.js';
+import { isIdText, parseDocument, readNode } from './judge.js';
 import type { RemapIds } from './remap-ids.js';
 import { readStates } from './state.js';
 import { tableSql } from './statements.js';
@@ -241,22 +243,25 @@ export function isNamedAfter(name: string, ref: string): boolean {
 /** The integers at each path of JSON texts; items of arrays share a path. */
 function pathsIn(texts: readonly string[]): Map<string, Set<string>> {
   const paths = new Map<string, Set<string>>();
-  const walk = (value: unknown, path: string): void => {
-    if (Array.isArray(value)) for (const item of value) walk(item, `${path}[*]`);
-    else if (typeof value === 'object' && value !== null)
-      for (const [key, inner] of Object.entries(value))
-        walk(inner, /^[\p{L}_$][\p{L}\p{N}_$-]*$/u.test(key) ? `${path}.${key}` : `${path}['${key}']`);
-    else if (isIdText(String(value))) paths.set(path, (paths.get(path) ?? new Set()).add(String(value)));
+  const walk = (text: string, node: Node, path: string): void => {
+    const children = node.children ?? [];
+    if (node.type === 'array') for (const item of children) walk(text, item, `${path}[*]`);
+    else if (node.type === 'object')
+      for (const { children: [name, inner] = [] } of children)
+        walk(text, must(inner), `${path}${stepOf(String(must(name).value))}`);
+    else {
+      const id = readNode(text, node) ?? '';
+      if (isIdText(id)) paths.set(path, (paths.get(path) ?? new Set()).add(id));
+    }
   };
   for (const text of texts) {
-    try {
-      walk(JSON.parse(text), '$');
-    } catch {
-      // No JSON: it has no paths.
-    }
+    const document = parseDocument(text);
+    if (document !== null) walk(text, document, '$');
   }
   return paths;
 }
+
+const stepOf = (name: string) => (/^[\p{L}_$][\p{L}\p{N}_$-]*$/u.test(name) ? `.${name}` : `['${name}']`);
 
 const SAMPLE_BYTES = 2 ** 21;
 

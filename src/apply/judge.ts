@@ -39,7 +39,7 @@ const OPTIONS = { disallowComments: true, allowTrailingComma: false, allowEmptyC
 
 /** Rewrites the ids in a JSON document; null if it is not JSON. */
 export function rewriteJson(text: string, ids: readonly JsonIds[], row: RowScope): RewrittenJson | null {
-  const root = parse(text);
+  const root = parseDocument(text);
   if (root === null) return null;
   const edits: Edit[] = [];
   const verdicts: JsonVerdict[] = [];
@@ -83,7 +83,8 @@ function cut(text: string): string {
   return chars.length > MOST_CHARS ? `${chars.slice(0, MOST_CHARS).join('')}…` : chars.join('');
 }
 
-function parse(text: string): Node | null {
+/** Null if a text is not JSON. */
+export function parseDocument(text: string): Node | null {
   try {
     // Stricter than the tree: it refuses raw control characters in strings.
     JSON.parse(text);
@@ -110,7 +111,7 @@ function select(root: Node, path: JsonPath): Node[] {
 }
 
 /** Digits as they stand, for numbers beyond 2^53; '' for null; null for true, false, arrays and objects. */
-function readNode(text: string, { type, value, offset, length }: Node): string | null {
+export function readNode(text: string, { type, value, offset, length }: Node): string | null {
   if (type === 'number') return text.slice(offset, offset + length);
   if (type === 'null') return '';
   return type === 'string' ? String(value) : null;

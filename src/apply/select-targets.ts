@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, readSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { extname, resolve } from 'node:path';
 import {
   type ApplyTarget,
@@ -8,7 +8,7 @@ import {
 } from '../config/apply-targets.js';
 import type { Env } from '../domain.js';
 import { SvcError } from '../errors.js';
-import { didYouMeanClause } from '../text/suggest.js';
+import { endWithSuggestion } from '../text/suggest.js';
 import type { Connection, Database } from './db/database.js';
 
 /** What a command works on: a target with its ids, or a place whose state says what was written there. */
@@ -53,7 +53,7 @@ export function selectTargets(
   if (kind === null) {
     const names = configured.map((target) => target.name);
     throw usage(
-      `"${word}" is neither a configured target, nor a file, nor an environment variable${didYouMeanClause(word, names)}.`,
+      `"${word}" is neither a configured target, nor a file, nor an environment variable${endWithSuggestion(word, names)}`,
     );
   }
   if (words.length > 1) throw usage('Name one file or environment variable.');
@@ -72,11 +72,13 @@ export function findKind(word: string, env: Env): Kind | null {
     );
   }
   const extension = extname(word).toLowerCase();
-  if (existsSync(word) && isSqlite(word)) return 'sqlite';
+  const isThere = existsSync(word);
+  if (isThere && statSync(word).isDirectory()) throw usage(`${word} is a folder: name a file in it.`);
+  if (isThere && isSqlite(word)) return 'sqlite';
   if (['.csv', '.tsv'].includes(extension)) return 'csv';
   if (['.ndjson', '.jsonl'].includes(extension)) return 'ndjson';
   if (['.db', '.sqlite', '.sqlite3'].includes(extension)) return 'sqlite';
-  return existsSync(word) ? 'csv' : null;
+  return isThere ? 'csv' : null;
 }
 
 const SQLITE_HEADER = 'SQLite format 3\0';

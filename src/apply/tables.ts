@@ -1,7 +1,7 @@
 import type { IdColumn } from '../config/apply-targets.js';
 import { SvcError } from '../errors.js';
 import { at } from '../text/at.js';
-import { didYouMeanClause } from '../text/suggest.js';
+import { endWithSuggestion } from '../text/suggest.js';
 import {
   type ColumnIds,
   type CrosswalkColumn,
@@ -106,7 +106,7 @@ async function introspect(db: Database, table: string): Promise<TableFacts> {
   const names = (await db.listTables()).map((each) => each.name);
   throw new SvcError(
     'bad_input',
-    `There is no table "${table}" in ${db.place}${didYouMeanClause(table, names)}.`,
+    `There is no table "${table}" in ${db.place}${endWithSuggestion(table, names)}`,
     { hint: 'Check the name of the table.' },
   );
 }

@@ -21,6 +21,12 @@ export function didYouMeanClause(word: string, known: readonly string[]): string
   return known.length > 0 && known.length <= 12 ? `; known: ${known.join(', ')}` : '';
 }
 
+/** The same with a full stop where there is no question mark. */
+export function endWithSuggestion(word: string, known: readonly string[]): string {
+  const clause = didYouMeanClause(word, known);
+  return clause.endsWith('?') ? clause : `${clause}.`;
+}
+
 function normalise(word: string): string {
   return word.slice(0, 100).toLowerCase().replaceAll('-', '_');
 }

@@ -158,6 +158,22 @@ describe('apply find', () => {
     expect(await find()).toEqual({ rewritten, tables: ['o2'], proposed: ['doc', 'lines'] });
   });
 
+  it('reads ids beyond 2^53 in JSON', async () => {
+    const ids = Array.from({ length: 9 }, (_, at) => 2n ** 60n + BigInt(at) * 37n + 1n);
+    const job = await openJob(ids.map((v3) => ({ v3, v4: v3 + 1000n })));
+    writeFileSync(job.file('a.ndjson'), ids.map((id) => `{"id": ${id}}\n`).join(''));
+    const { places } = JSON.parse((await job.run('apply', 'find', 'a.ndjson', '--json', '-')).stdout);
+    expect(places[0].columns).toEqual([expect.objectContaining({ column: '$.id', seen: 9, v3: 9 })]);
+  });
+
+  it('refuses a folder', async () => {
+    const job = await openJob(REMAP);
+    expect(await job.run('apply', 'find', '.')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('is a folder'),
+    });
+  });
+
   it('reads CSV and NDJSON', async () => {
     const job = await openJob(REMAP);
     const ids = Array.from({ length: 9 }, (_, at) => 10_000 + at * 37);

@@ -7,7 +7,7 @@ import {
 } from '../../config/apply-targets.js';
 import { SvcError } from '../../errors.js';
 import { at, must } from '../../text/at.js';
-import { didYouMeanClause } from '../../text/suggest.js';
+import { endWithSuggestion } from '../../text/suggest.js';
 import { type JsonIds, rewriteJson } from '../judge.js';
 import type { RowScope } from '../verdict.js';
 
@@ -240,7 +240,7 @@ function missingColumn({ file, header }: CsvTarget, dialect: CsvDialect, names: 
     : Array.from({ length: dialect.width }, (_, index) => `#${index + 1}`);
   return new SvcError(
     'bad_input',
-    `${file} has no column "${missing}"${didYouMeanClause(missing, columns)}.`,
+    `${file} has no column "${missing}"${endWithSuggestion(missing, columns)}`,
     {
       hint: `Its columns: ${columns.slice(0, 20).join(', ')}.`,
     },
