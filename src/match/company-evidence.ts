@@ -206,76 +206,64 @@ interface Sample {
   readonly key: string;
 }
 
-const recordsOfKey = (side: 'v3' | 'v4') => `
-      select id from record indexed by record_key
-      where platform_id = k.platform_id and stream_id = k.${side}_stream and company_id = k.${side}_company
-      order by deleted, id limit ${MAX_RECORDS_OF_KEY}`;
+/** The records of a model that two companies have in common. */
+interface CommonModel {
+  readonly model: string;
+  readonly v3Stream: bigint;
+  readonly v3Company: bigint;
+  readonly v4Stream: bigint;
+  readonly v4Company: bigint;
+}
 
-/** As many keys of each model, so that no model decides alone. */
+const SELECT_COMMON_MODELS = `
+  select w4.model, w3.stream_id as v3Stream, w3.company_id as v3Company, w4.stream_id as v4Stream, w4.company_id as v4Company
+  from temp.place as w4
+    cross join temp.place as w3 on w3.generation = 3 and w3.company = ? and w3.model = w4.model and w3.read_in_full
+  where w4.generation = 4 and w4.company = ? and w4.read_in_full
+  order by w4.model`;
+
+const recordsOfKey = (side: 'v3' | 'v4') => `
+  select id from record indexed by record_key
+  where platform_id = k.platform_id and stream_id = @${side}Stream and company_id = @${side}Company
+  order by deleted, id limit ${MAX_RECORDS_OF_KEY}`;
+
 const SELECT_SAMPLES = `
-  with common as (
-    select w3.stream_id as v3_stream, w3.company_id as v3_company, w4.stream_id as v4_stream, w4.company_id as v4_company,
-      w4.model
-    from temp.place as w4
-      cross join temp.place as w3 on w3.generation = 3 and w3.company = @v3 and w3.model = w4.model and w3.read_in_full
-    where w4.generation = 4 and w4.company = @v4 and w4.read_in_full),
-  sampled as (
-    select distinct w.*, b.platform_id
-    from common as w
-      cross join record as b indexed by record_key
-        on b.stream_id = w.v4_stream and b.company_id = w.v4_company and b.platform_id in (
-          select distinct r.platform_id from record as r
-          where r.stream_id = w.v4_stream and exists (
-            select 1 from record as a indexed by record_key
-            where a.platform_id = r.platform_id and a.stream_id = w.v3_stream and a.company_id = w.v3_company)
-          limit (@limit - 1) / (select count(*) from common) + 1)
+  with shared as (
+    select distinct b.platform_id from record as b
+    where b.stream_id = @v4Stream and exists (
+      select 1 from record as a indexed by record_key
+      where a.platform_id = b.platform_id and a.stream_id = @v3Stream and a.company_id = @v3Company)
     limit @limit)
-  select a.id as a, b.id as b, k.model || ' ' || k.platform_id as key
-  from sampled as k
+  select a.id as a, b.id as b, @model || ' ' || k.platform_id as key
+  from shared as k
     cross join record as a on a.id in (${recordsOfKey('v3')})
     cross join record as b on b.id in (${recordsOfKey('v4')})`;
 
-/**
- * Compares up to 200 shared keys of each pair that could be the best of one of its companies or, with half as many
- * agreeing keys, rival it. The pairs with the most shared keys go first.
- */
-function compareSamples(db: Db, config: Config, evidence: Counted[]): void {
-  const quota = Math.floor(MAX_SAMPLES_OF_ALL / Math.max(1, evidence.length));
-  const limit = Math.min(MAX_SAMPLES, Math.max(MIN_SAMPLES, quota));
-  const select = db.prepare<[object], Sample>(SELECT_SAMPLES);
-  const best = { v3: new Map<number, number>(), v4: new Map<number, number>() };
-  const canMatter = ({ v3, v4, shared, isShared }: Counted) => {
-    const most = isShared ? Math.min(shared, limit) : limit;
-    return most * 2 >= (best.v3.get(v3) ?? 0) || most * 2 >= (best.v4.get(v4) ?? 0);
-  };
-  const rounds = groupBy(
-    evidence.toSorted((x, y) => y.shared - x.shared),
-    prepareIsTop(),
-  );
-  for (const isTop of [true, false]) {
-    const wanted = (rounds.get(isTop) ?? []).filter(canMatter).map((pair) => {
-      const { v3, v4 } = pair;
-      return { pair, samples: select.all({ v3: BigInt(v3), v4: BigInt(v4), limit: BigInt(limit) }) };
+/** Makes the function that selects shared keys of a pair: as many of each model, so that no model decides alone. */
+function prepareSample(db: Db, limit: number): (pair: Counted) => Sample[] {
+  const selectModels = db.prepare<[bigint, bigint], CommonModel>(SELECT_COMMON_MODELS);
+  const selectSamples = db.prepare<[object], Sample>(SELECT_SAMPLES);
+  return ({ v3, v4 }) => {
+    const models = selectModels.all(BigInt(v3), BigInt(v4));
+    const upTo = (index: number) => Math.floor((limit * index) / models.length);
+    return models.flatMap((model, index) => {
+      const share = upTo(index + 1) - upTo(index);
+      return share === 0 ? [] : selectSamples.all({ ...model, limit: BigInt(share) });
     });
-    const ids = wanted.flatMap(({ samples }) => samples.flatMap(({ a, b }) => [a, b]));
-    const read = readFacts(db, config, ids);
-    for (const { pair, samples } of wanted) {
-      countVerdicts(pair, samples, ({ a, b }) => compareFacts(must(read.get(a)), must(read.get(b))));
-      best.v3.set(pair.v3, Math.max(best.v3.get(pair.v3) ?? 0, pair.agreeing));
-      best.v4.set(pair.v4, Math.max(best.v4.get(pair.v4) ?? 0, pair.agreeing));
-    }
-  }
+  };
 }
 
-/** Whether a pair is the first one of either company. */
-function prepareIsTop(): (pair: Counted) => boolean {
-  const seen = { v3: new Set<number>(), v4: new Set<number>() };
-  return ({ v3, v4 }) => {
-    const isTop = !seen.v3.has(v3) || !seen.v4.has(v4);
-    seen.v3.add(v3);
-    seen.v4.add(v4);
-    return isTop;
-  };
+/** Compares up to 200 shared keys of each pair. */
+function compareSamples(db: Db, config: Config, evidence: readonly Counted[]): void {
+  const quota = Math.floor(MAX_SAMPLES_OF_ALL / Math.max(1, evidence.length));
+  const limit = Math.min(MAX_SAMPLES, Math.max(MIN_SAMPLES, quota));
+  const sample = prepareSample(db, limit);
+  const compared = evidence.map((pair) => ({ pair, samples: sample(pair) }));
+  const ids = compared.flatMap(({ samples }) => samples.flatMap(({ a, b }) => [a, b]));
+  const read = readFacts(db, config, ids);
+  for (const { pair, samples } of compared) {
+    countVerdicts(pair, samples, ({ a, b }) => compareFacts(must(read.get(a)), must(read.get(b))));
+  }
 }
 
 /** A key agrees if any of its records do. */
