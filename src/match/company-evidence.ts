@@ -17,7 +17,7 @@ const MAX_SAMPLES = 200;
 const MIN_SAMPLES = 4;
 const MAX_SAMPLES_OF_ALL = 400_000;
 /** Records of each side that are compared for one key; live ones go first. */
-const MAX_RECORDS_OF_KEY = 4;
+const MAX_RECORDS_OF_KEY = 2;
 
 /** Keys of a model by which companies are found that may be pairs, and records of all these keys at most. */
 const SAMPLED_KEYS = 8;
