@@ -208,8 +208,6 @@ export function dropStream(db: Db, id: bigint): void {
   db.prepare('delete from stream where id = ?').run(id);
 }
 
-export function dropUnusedPages(db: Db): number {
-  return db
-    .prepare('delete from page where id not in (select page_id from record where page_id is not null)')
-    .run().changes;
+export function dropUnusedPages(db: Db): void {
+  db.exec('delete from page where id not in (select page_id from record where page_id is not null)');
 }
