@@ -253,12 +253,46 @@ function prepareSample(db: Db, limit: number): (pair: Counted) => Sample[] {
   };
 }
 
-/** Compares up to 200 shared keys of each pair. */
+/**
+ * Compares up to 200 shared keys of each pair that could be the best of one of its companies or, with half as many
+ * agreeing keys, rival it. Pairs that share only what all companies have would leave few keys for each.
+ */
 function compareSamples(db: Db, config: Config, evidence: readonly Counted[]): void {
-  const quota = Math.floor(MAX_SAMPLES_OF_ALL / Math.max(1, evidence.length));
+  const isTop = prepareIsTop();
+  const byTop = groupBy(
+    evidence.toSorted((x, y) => y.shared - x.shared),
+    (pair) => !pair.isShared || isTop(pair),
+  );
+  const top = byTop.get(true) ?? [];
+  compareKeys(db, config, top);
+  const best = { v3: new Map<number, number>(), v4: new Map<number, number>() };
+  for (const { v3, v4, agreeing } of top) {
+    best.v3.set(v3, Math.max(best.v3.get(v3) ?? 0, agreeing));
+    best.v4.set(v4, Math.max(best.v4.get(v4) ?? 0, agreeing));
+  }
+  const rivals = (byTop.get(false) ?? []).filter(
+    ({ v3, v4, shared }) => shared * 2 >= (best.v3.get(v3) ?? 0) || shared * 2 >= (best.v4.get(v4) ?? 0),
+  );
+  if (rivals.length > 0) compareKeys(db, config, [...top, ...rivals]);
+}
+
+/** Whether a pair is the first one of either company. */
+function prepareIsTop(): (pair: Counted) => boolean {
+  const seen = { v3: new Set<number>(), v4: new Set<number>() };
+  return ({ v3, v4 }) => {
+    const isTop = !seen.v3.has(v3) || !seen.v4.has(v4);
+    seen.v3.add(v3);
+    seen.v4.add(v4);
+    return isTop;
+  };
+}
+
+/** Compares as many keys of each of these pairs. */
+function compareKeys(db: Db, config: Config, pairs: readonly Counted[]): void {
+  const quota = Math.floor(MAX_SAMPLES_OF_ALL / Math.max(1, pairs.length));
   const limit = Math.min(MAX_SAMPLES, Math.max(MIN_SAMPLES, quota));
   const sample = prepareSample(db, limit);
-  const compared = evidence.map((pair) => ({ pair, samples: sample(pair) }));
+  const compared = pairs.map((pair) => ({ pair, samples: sample(pair) }));
   const ids = compared.flatMap(({ samples }) => samples.flatMap(({ a, b }) => [a, b]));
   const read = readFacts(db, config, ids);
   for (const { pair, samples } of compared) {
@@ -274,7 +308,7 @@ function countVerdicts(
 ): void {
   const verdicts = new Map<string, FactVerdict[]>();
   for (const sample of samples) append(verdicts, sample.key, judge(sample));
-  pair.sampled = verdicts.size;
+  Object.assign(pair, { sampled: verdicts.size, comparable: 0, agreeing: 0 });
   for (const ofKey of verdicts.values()) {
     if (ofKey.some((verdict) => verdict !== 'incomparable')) pair.comparable += 1;
     if (ofKey.includes('agrees')) pair.agreeing += 1;

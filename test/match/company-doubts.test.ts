@@ -143,3 +143,12 @@ describe('equal ids', () => {
     expect(pairsOf(v3, v4)).toContain('3→- ambiguous');
   });
 });
+
+describe('records that all companies have', () => {
+  it('do not keep those apart that agree on others', () => {
+    const companies = Array.from({ length: 180 }, (_, at) => at);
+    const sideOf = (first: number) =>
+      companies.map((at) => ({ company: first + at, contacts: names(`of ${at}`, 10), stages: 7 }));
+    expect(pairsOf(sideOf(1), sideOf(1001))).toEqual(companies.map((at) => `${at + 1}→${at + 1001} overlap`));
+  });
+});
