@@ -37,8 +37,6 @@ export interface PairingInput {
   readonly evidence: readonly CompanyEvidence[];
   /** Treated like a rival company that agrees on all of these keys. */
   readonly uncounted: Uncounted;
-  /** Number of keys of each company; companies without keys may be missing. */
-  readonly keys: { readonly v4: ReadonlyMap<number, number> };
   readonly mode: 'auto' | 'same_id';
   readonly named: readonly NamedCompanyPair[];
 }
@@ -84,16 +82,15 @@ export function pairCompanies(input: PairingInput): Pairing {
   const best = bestOfSides([...evidence, ...hidden]);
   const isUndisputed = ({ a, b }: IdClaim) =>
     a.scopeFull && b.scopeFull && !best.v3.get(a.id)?.first && !best.v4.get(b.id)?.first;
-  const valid = claims.filter((claim) => !claim.isOpen && (!isAuto || isUndisputed(claim)));
-  const proves = isAuto ? prepareProves(input, links) : () => true;
+  const byId = claims.filter((claim) => !claim.isOpen && (!isAuto || isUndisputed(claim)));
   links.add(
-    valid.filter(proves).map(({ a, b }) => [a.id, b.id]),
+    byId.map(({ a, b }) => [a.id, b.id]),
     'same_id',
   );
   const open = [
     ...evidence.filter(isAboveChance),
     ...hidden,
-    ...[...claims.filter(({ isOpen }) => isOpen), ...valid].map(({ a, b }) => ({ v3: a.id, v4: b.id })),
+    ...claims.filter(({ isOpen }) => isOpen).map(({ a, b }) => ({ v3: a.id, v4: b.id })),
   ];
   const open3 = new Set(open.map(({ v3 }) => v3));
   const open4 = new Set(open.map(({ v4 }) => v4));
@@ -140,8 +137,8 @@ function listHidden({ v3, v4 }: Uncounted): Agreement[] {
 
 /**
  * Pairs companies that are each other's best by agreeing keys and agree on at least half of the comparable ones, without
- * a runner-up that has half as many, or three quarters if the runner-up has a pair. So each pair can make others clear, but
- * records that every company has, such as the stages of a CRM, do not pair the last two that remain.
+ * a runner-up that has half as many. A company with a pair is not a runner-up, so each pair can make others clear; but if
+ * it agrees on as many keys, these are what every company has, such as the stages of a CRM.
  */
 function addClearPairs(
   evidence: readonly CompanyEvidence[],
@@ -149,15 +146,17 @@ function addClearPairs(
   links: Links,
 ): void {
   const best = bestOfSides([...evidence, ...hidden]);
+  const isUnpaired = ({ v3, v4 }: CompanyEvidence) => !links.v3.has(v3) && !links.v4.has(v4);
+  const unnamed = bestOfSides(evidence.filter(isUnpaired));
   const candidates = evidence.filter(
     (row) =>
       isAboveChance(row) &&
       row.agreeing * 2 >= row.comparable &&
-      [best.v3.get(row.v3), best.v4.get(row.v4)].every(
-        (rival) => rival?.first === row.agreeing && rival.second * 4 < row.agreeing * 3,
-      ),
+      best.v3.get(row.v3)?.first === row.agreeing &&
+      best.v4.get(row.v4)?.first === row.agreeing &&
+      unnamed.v3.get(row.v3)?.second !== row.agreeing &&
+      unnamed.v4.get(row.v4)?.second !== row.agreeing,
   );
-  const isUnpaired = ({ v3, v4 }: CompanyEvidence) => !links.v3.has(v3) && !links.v4.has(v4);
   for (;;) {
     const rivals = bestOfSides([...evidence.filter(isUnpaired), ...hidden]);
     const isClear = ({ v3, v4, agreeing }: CompanyEvidence) =>
@@ -229,30 +228,4 @@ function findIdClaims(input: PairingInput, links: Links, absent: ReadonlySet<num
         .filter((a) => !links.v3.has(a.id))
         .map((a) => ({ a, b, isOpen: same.length > 1 || contradictions.has(`${a.id} ${b.id}`) }));
     });
-}
-
-/**
- * Whether equal ids prove a pair: not if one of the two companies shares more keys with another one and none of these can
- * be compared, or if most pairs that evidence found in the region have different ids. Only an empty V4 company, which
- * gives no V4 id to any record, is paired even then.
- */
-function prepareProves({ v3, v4, evidence, keys }: PairingInput, links: Links): (claim: IdClaim) => boolean {
-  const v4Ids = new Map(v4.map(({ id, companyId }) => [id, companyId]));
-  const balance = new Map<string, number>();
-  for (const { id, region, companyId } of v3) {
-    const link = links.v3.get(id);
-    if (link?.matchedBy !== 'overlap') continue;
-    balance.set(region, (balance.get(region) ?? 0) + (v4Ids.get(link.v4) === companyId ? 1 : -1));
-  }
-  const uncompared = evidence
-    .filter(({ comparable }) => comparable === 0)
-    .map(({ v3, v4, shared }) => ({ v3, v4, agreeing: shared }));
-  const shared = new Map(uncompared.map((row) => [`${row.v3} ${row.v4}`, row.agreeing]));
-  const most = bestOfSides(uncompared);
-  return ({ a, b }) => {
-    const count = shared.get(`${a.id} ${b.id}`) ?? 0;
-    const isMost = (best: Best | undefined) => (best?.first ?? 0) === count;
-    const isKept = (balance.get(a.region) ?? 0) >= 0 || !keys.v4.has(b.id);
-    return isKept && isMost(most.v3.get(a.id)) && isMost(most.v4.get(b.id));
-  };
 }

@@ -63,12 +63,11 @@ export function oraclePairing(input: ListedInput): {
   const isBest = (a: CompanySide, b: CompanySide) =>
     v4.every((other) => agreeing(a, other) <= agreeing(a, b)) &&
     v3.every((other) => agreeing(other, b) <= agreeing(a, b));
-  // "companies that already have a clear pair are no runners-up" unless they have three quarters as many
-  const isFarFromPaired = (a: CompanySide, b: CompanySide) =>
-    v4.every((other) => other === b || agreeing(a, other) < agreeing(a, b) * 0.75) &&
-    v3.every((other) => other === a || agreeing(other, b) < agreeing(a, b) * 0.75) &&
-    hidden3(a) < agreeing(a, b) * 0.75 &&
-    hidden4(b) < agreeing(a, b) * 0.75;
+  // "ties pair nothing", also not one with a company that has a clear pair with another, unless the file says it
+  const isTied = (a: CompanySide, b: CompanySide) =>
+    v4.some((other) => other !== b && !isNamed4(other) && agreeing(a, other) === agreeing(a, b)) ||
+    v3.some((other) => other !== a && !isNamed3(other) && agreeing(other, b) === agreeing(a, b));
+  // "companies that already have a clear pair are no runners-up"
   const clear = new Set<string>();
   const has3 = (a: CompanySide) => isNamed3(a) || v4.some((b) => clear.has(`${a.id} ${b.id}`));
   const has4 = (b: CompanySide) => isNamed4(b) || v3.some((a) => clear.has(`${a.id} ${b.id}`));
@@ -76,7 +75,7 @@ export function oraclePairing(input: ListedInput): {
     isMoreThanChance(a, b) &&
     agreeing(a, b) >= numbers(a, b).comparable / 2 &&
     isBest(a, b) &&
-    isFarFromPaired(a, b) &&
+    !isTied(a, b) &&
     hidden3(a) < agreeing(a, b) / 2 &&
     hidden4(b) < agreeing(a, b) / 2 &&
     v4.every((other) => other === b || has4(other) || agreeing(a, other) < agreeing(a, b) / 2) &&
@@ -108,32 +107,13 @@ export function oraclePairing(input: ListedInput): {
     v3.filter((a) => a.companyId === b.companyId && !isProven3(a) && !isGone(a));
   const isClaimed = (a: CompanySide, b: CompanySide) =>
     bears(b).includes(a) && !isNamed3(a) && !isNamed4(b) && !isProven4(b);
-  const isValid = (a: CompanySide, b: CompanySide) =>
-    isClaimed(a, b) && bears(b).length === 1 && mayDecide(a, b);
-  // nor if evidence gave most companies of the region other ids (unless V4 holds no key), or one of the two shares more
-  // keys elsewhere
-  const isEmpty = (b: CompanySide) => !input.keys.v4.has(b.id);
-  const pairsOf = (region: string) =>
-    v3
-      .filter((a) => a.region === region)
-      .flatMap((a) => v4.flatMap((b) => (isOverlap(a, b) ? [{ a, b }] : [])));
-  const isRenumbered = (region: string) => {
-    const pairs = pairsOf(region);
-    return pairs.filter(({ a, b }) => a.companyId !== b.companyId).length > pairs.length / 2;
-  };
-  const uncompared = (a: CompanySide, b: CompanySide) =>
-    numbers(a, b).comparable === 0 ? numbers(a, b).shared : 0;
-  const isMostShared = (a: CompanySide, b: CompanySide) =>
-    v4.every((other) => uncompared(a, other) <= uncompared(a, b)) &&
-    v3.every((other) => uncompared(other, b) <= uncompared(a, b));
   const isSameId = (a: CompanySide, b: CompanySide) =>
-    isValid(a, b) && (mode === 'same_id' || ((!isRenumbered(a.region) || isEmpty(b)) && isMostShared(a, b)));
+    isClaimed(a, b) && bears(b).length === 1 && mayDecide(a, b);
 
   // "Ties and contradictions (equal ids whose comparable keys do not agree, agreeing keys without a clear best)"
   const isOpen = (a: CompanySide, b: CompanySide) =>
     (mode !== 'same_id' && isMoreThanChance(a, b)) ||
-    (isClaimed(a, b) && (bears(b).length > 1 || contradicts(a, b))) ||
-    isValid(a, b);
+    (isClaimed(a, b) && (bears(b).length > 1 || contradicts(a, b)));
 
   const by = (a: CompanySide, b: CompanySide) => {
     if (isFile(a, b)) return 'file';
