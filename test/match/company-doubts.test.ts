@@ -84,3 +84,12 @@ describe('companies that are left when all others have a pair', () => {
     ).toEqual(['1→11 overlap', '2→12 overlap']);
   });
 });
+
+describe('records that all companies have', () => {
+  it('do not keep those apart that agree on others', () => {
+    const companies = Array.from({ length: 180 }, (_, at) => at);
+    const sideOf = (first: number) =>
+      companies.map((at) => ({ company: first + at, contacts: names(`of ${at}`, 10), stages: 7 }));
+    expect(pairsOf(sideOf(1), sideOf(1001))).toEqual(companies.map((at) => `${at + 1}→${at + 1001} overlap`));
+  });
+});
