@@ -229,8 +229,8 @@ const recordsOfKey = (side: 'v3' | 'v4') => `
 
 const SELECT_SAMPLES = `
   with shared as (
-    select distinct b.platform_id from record as b
-    where b.stream_id = @v4Stream and exists (
+    select b.platform_id from (select distinct platform_id from record where stream_id = @v4Stream) as b
+    where exists (
       select 1 from record as a indexed by record_key
       where a.platform_id = b.platform_id and a.stream_id = @v3Stream and a.company_id = @v3Company)
     limit @limit)
