@@ -29,7 +29,7 @@ const RACES: readonly Race[] = [
 ];
 const ROUNDS = campaignSize({ small: 1, soak: 200 });
 /** Of the calls of a command on a server, before which others run. */
-const EVERY = campaignSize({ small: 1, full: 5, soak: 1 });
+const EVERY = campaignSize({ small: 1, full: 9, soak: 1 });
 /** About as long as a command that waits now and then. */
 const MOST_LATE_MS = 300;
 
