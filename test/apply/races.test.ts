@@ -10,7 +10,7 @@ import { Draw } from '../../src/sandbox/seeded-random.js';
 import { campaignSize } from '../support/campaign.js';
 import { listPlaces, openPlace } from './support/places.js';
 import { CONNECTION, CYCLE, commandsOn, fakeRemap, id } from './support/scene.js';
-import { testServer } from './support/servers.js';
+import { type TestServer, testServer } from './support/servers.js';
 
 type Step = 'write' | 'switch' | 'undo' | 'check';
 type Race = readonly [one: Step, other: Step, after: readonly Step[]];
@@ -50,12 +50,15 @@ function hesitating(db: Database, draw: Draw): Database {
   };
 }
 
+async function openTableAt(server: TestServer | null) {
+  const { shop } = await openPlace(server);
+  await shop.run(TABLE);
+  return { shop, before: await shop.dump(), run: commandsOn(shop.open) };
+}
+
 describe.each(PLACES)('$name: two processes at once', ({ server, isThere }) => {
   it.skipIf(!isThere).each(RACES)('%s and %s after %j', async (one, other, after) => {
-    const { shop } = await openPlace(server);
-    await shop.run(TABLE);
-    const before = await shop.dump();
-    const run = commandsOn(shop.open);
+    const { shop, before, run } = await openTableAt(server);
     for (let round = 0; round < ROUNDS; round += 1) {
       const draw = new Draw(round);
       const hesitant = commandsOn(shop.open, { wrap: (db) => hesitating(db, draw) });
@@ -112,10 +115,7 @@ function overtaken(db: Database, state: { left: number }, work: () => Promise<vo
 
 describe.each(PLACES)('$name: others overtake a process at each of its steps', ({ server, isThere }) => {
   it.skipIf(!isThere).each(OVERTAKEN)('%s after %j, meanwhile %j', async (slow, after, meanwhile) => {
-    const { shop } = await openPlace(server);
-    await shop.run(TABLE);
-    const before = await shop.dump();
-    const run = commandsOn(shop.open);
+    const { shop, before, run } = await openTableAt(server);
     const stride = server === null ? 1 : EVERY;
     for (let at = 0, isOver = false; !isOver; at += stride) {
       for (const step of after) await run[step]();
@@ -139,9 +139,7 @@ describe.each(PLACES)('$name: others overtake a process at each of its steps', (
 
 describe.each(PLACES)('$name: a table that is opened beside an undo', ({ server, isThere }) => {
   it.skipIf(!isThere)('has no column of another process that no state records', async () => {
-    const { shop } = await openPlace(server);
-    await shop.run(TABLE);
-    const run = commandsOn(shop.open);
+    const { shop, run } = await openTableAt(server);
     const stride = server === null ? 1 : EVERY;
     for (let at = 0, isOver = false; !isOver; at += stride) {
       await run.write();
